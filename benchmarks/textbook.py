@@ -1,0 +1,127 @@
+"""Every routing as everyone writes it: an explicit votes tensor, einsum and softmax. The yardstick of the benchmarks.
+
+Each function takes the layer whose parameters it uses and the votes û of shape (b, h, w, i, j, d), and returns the
+parents' poses and activations after `iters` iterations.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from einops import rearrange
+from torch import Tensor
+from torch.nn import functional as F
+
+from torchcaps.functional import length
+from torchcaps.layers import CapsuleLayer
+from torchcaps.types import Capsules
+
+Result = tuple[Tensor, Tensor]
+
+
+def votes(layer: CapsuleLayer, below: Capsules) -> tuple[Tensor, Tensor]:
+    """The whole votes tensor and the children's activations."""
+    u, act = layer.windows.gather(below.pose), layer.windows.gather(below.act)
+    u = rearrange(u, "b h w i (a x) -> b h w i a x", a=layer.rows)
+    w = rearrange(layer.maps(), "i x (j y) -> i x j y", j=layer.shape_out.n)
+    v = rearrange(torch.einsum("bhwiax,ixjy->bhwijay", u, w), "b h w i j a y -> b h w i j (a y)")
+    return (v if layer.bias is None else v + layer.bias), act
+
+
+def uniform(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
+    pose = layer.routing.squash((v / v.shape[3]).sum(3))
+    return pose, length(pose)
+
+
+def trainable(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
+    pose = layer.routing.squash((layer.routing.c * v).sum(3))
+    return pose, length(pose)
+
+
+def dynamic(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
+    logits = v.new_zeros(v.shape[:-1])
+    for t in range(layer.routing.iters):
+        pose = layer.routing.squash((logits.softmax(-1)[..., None] * v).sum(3))
+        if t < layer.routing.iters - 1:
+            logits = logits + (v * pose[:, :, :, None]).sum(-1)
+    return pose, length(pose)
+
+
+def inverted_attention(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
+    pose = v.new_zeros(v.shape[0], v.shape[1], v.shape[2], v.shape[4], v.shape[5])
+    for _ in range(layer.routing.iters):
+        r = torch.einsum("bhwijd,bhwjd->bhwij", v, pose).softmax(-1)
+        pose = layer.routing.norm(torch.einsum("bhwij,bhwijd->bhwjd", r, v))
+    return pose, torch.ones_like(pose[..., 0])
+
+
+def self_routing(layer: CapsuleLayer, v: Tensor, act: Tensor, u: Tensor) -> Result:
+    c = torch.einsum("bhwid,idj->bhwij", u, layer.routing.gate).softmax(-1) * act[..., None]
+    pose = (c[..., None] * v).sum(3) / c.sum(3)[..., None]
+    return pose, c.sum(3) / act.sum(3)[..., None]
+
+
+def self_attention(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
+    agreement = torch.einsum("bhwijd,bhwjd->bhwij", v, v.sum(3)) / v.shape[-1] ** 0.5
+    c = agreement.softmax(-1) + layer.routing.prior[..., 0]
+    pose = layer.routing.squash((c[..., None] * v).sum(3))
+    return pose, length(pose)
+
+
+def em(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
+    routing = layer.routing
+    r = torch.full(v.shape[:-1], 1 / v.shape[-2], dtype=v.dtype)
+    for t in range(routing.iters):
+        mass, mu, var = _moments(r * act[..., None], v)
+        log_sigma = 0.5 * (var + routing.variance_floor).log()
+        cost = ((routing.beta_u[:, None] + log_sigma) * mass[..., None]).sum(-1)
+        z = routing.inverse_temperature(t) * (routing.beta_a - cost)
+        x = (v - mu[:, :, :, None]) ** 2 / (2 * (var + routing.variance_floor))[:, :, :, None]
+        log_p = -(x + log_sigma[:, :, :, None] + 0.5 * math.log(2 * math.pi)).sum(-1)
+        if t < routing.iters - 1:
+            r = (log_p + F.logsigmoid(z)[:, :, :, None]).softmax(-1)
+    return mu, torch.sigmoid(z)
+
+
+def variational(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
+    routing, d = layer.routing, v.shape[-1]
+    r = torch.full(v.shape[:-1], 1 / v.shape[-2], dtype=v.dtype)
+    for t in range(routing.iters):
+        mass, mean, var = _moments(r * act[..., None], v)
+        alpha, kappa, nu = routing.alpha0 + mass, routing.kappa0 + mass, routing.nu0 + mass
+        mu = mean * (mass / kappa)[..., None]
+        psi = 1 + var * mass[..., None] + (routing.kappa0 * mass / kappa)[..., None] * mean**2
+        log_pi = torch.digamma(alpha) - torch.digamma(alpha.sum(-1, keepdim=True))
+        log_det = (torch.digamma(0.5 * (nu[..., None] - torch.arange(d))) - psi.log()).sum(-1) + d * math.log(2)
+        if t < routing.iters - 1:
+            maha = ((v - mu[:, :, :, None]) ** 2 / psi[:, :, :, None]).sum(-1) * nu[:, :, :, None]
+            r = (log_pi[:, :, :, None] + 0.5 * (log_det - d / kappa)[:, :, :, None] - 0.5 * maha).softmax(-1)
+    entropy = 0.5 * (d * math.log(2 * math.pi * math.e) - log_det)
+    return mu, torch.sigmoid(routing.beta_a - (log_pi.exp() * entropy + routing.beta_u))
+
+
+def _moments(r: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    mass = r.sum(3)
+    mu = (r[..., None] * v).sum(3) / mass[..., None]
+    var = (r[..., None] * (v - mu[:, :, :, None]) ** 2).sum(3) / mass[..., None]
+    return mass, mu, var
+
+
+TEXTBOOK: dict[str, Callable[..., Result]] = {
+    "uniform": uniform,
+    "trainable": trainable,
+    "dynamic": dynamic,
+    "em": em,
+    "inverted_attention": inverted_attention,
+    "self_routing": self_routing,
+    "variational": variational,
+    "self_attention": self_attention,
+}
+
+
+def run(name: str, layer: CapsuleLayer, below: Capsules) -> Result:
+    """The textbook's parents for a layer and its children."""
+    v, act = votes(layer, below)
+    if name == "self_routing":
+        return self_routing(layer, v, act, layer.windows.gather(below.pose))
+    return TEXTBOOK[name](layer, v, act)

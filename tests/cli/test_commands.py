@@ -1,0 +1,62 @@
+"""The command line, as a person meets it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from torchcaps.cli import app, main
+from torchcaps.cli.demo import TABLE_1, train_sign
+
+
+def test_doctor_prints_what_it_found():
+    plain = CliRunner().invoke(app, ["doctor"])
+    assert plain.exit_code == 0
+    facts = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).output)
+    assert {"torchcaps", "torch", "compiler", "threads", "extra train"} <= facts.keys()
+    assert all(name in plain.output for name in facts)
+
+
+def test_help_does_not_wait_for_torch():
+    code = "import sys, torchcaps.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_demo_prints_the_papers_table(no_shape_checks):
+    result = CliRunner().invoke(app, ["demo", "--epochs", "1"])
+    assert result.exit_code == 0
+    for row in TABLE_1:
+        assert f"{row.paper:.2f} %" in result.output
+
+
+@pytest.mark.parametrize("row", TABLE_1, ids=lambda row: f"{row.routing}-{row.bias}")
+def test_a_bias_is_what_it_takes(row, no_shape_checks):
+    """Five epochs show it: chance without a bias, far above it with one."""
+    accuracy = train_sign(row, epochs=5, seed=1, tick=lambda: None)
+    assert accuracy > 95 if row.bias else 48 < accuracy < 52
+
+
+def test_mistakes_are_said_in_a_line(monkeypatch, capsys):
+    def broken(*args):
+        raise ValueError("image_size=3 is not allowed")
+
+    monkeypatch.setattr("torchcaps.cli.demo.train_sign", broken)
+    monkeypatch.setattr(sys, "argv", ["torchcaps", "demo"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 1
+    assert "torchcaps: image_size=3 is not allowed" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["torchcaps", "--debug", "demo"])
+    with pytest.raises(ValueError, match="image_size=3"):
+        main()
+
+
+def test_unknown_commands_end_with_a_hint():
+    done = subprocess.run(
+        [sys.executable, "-c", "from torchcaps.cli import main; main()", "trian"], capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "trian" in done.stderr
+    assert "Traceback" not in done.stderr

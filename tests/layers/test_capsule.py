@@ -1,0 +1,173 @@
+"""The capsule layer: fully connected and convolutional, shared and not, folded and dense are one thing."""
+
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torchcaps.functional import length, squash
+from torchcaps.layers import CapsuleLayer
+from torchcaps.routing import ROUTINGS, Dynamic, Uniform
+from torchcaps.schedule import sequential
+from torchcaps.types import CapsShape, Capsules
+
+each_routing = pytest.mark.parametrize("name", ROUTINGS)
+
+
+def children(shape, batch=2):
+    pose = torch.randn(batch, *shape.grid, shape.n, shape.d, dtype=torch.double)
+    return Capsules(pose, length(pose))
+
+
+def run(layer, below, record="none"):
+    return sequential([layer], below, record)[-1][-1]
+
+
+def test_window_as_large_as_the_grid_is_fully_connected():
+    """Against dynamic routing written for fully connected vectors, as in the papers."""
+    layer = CapsuleLayer(CapsShape((3, 2), 4, 5), 3, 6, window=(3, 2)).double()
+    below = children(layer.shape_in)
+    u = below.pose.reshape(2, 24, 5)
+    w = layer.weight.reshape(24, 5, 3, 6)
+    votes = torch.einsum("bix,ixjy->bijy", u, w)
+    logits = torch.zeros(2, 24, 3, dtype=torch.double)
+    for _ in range(3):
+        v = squash(torch.einsum("bij,bijy->bjy", logits.softmax(2), votes))
+        logits = logits + torch.einsum("bijy,bjy->bij", votes, v)
+    torch.testing.assert_close(run(layer, below).pose[:, 0, 0], v)
+
+
+@each_routing
+@pytest.mark.parametrize("share", ["position", "all"])
+def test_shared_is_unshared_with_tied_weights(name, share):
+    shape = CapsShape((4, 4), 3, 4)
+    build = partial(CapsuleLayer, shape, 2, 6, rows=2, window=3, routing=ROUTINGS[name])
+    shared, free = build(share=share).double(), build().double()
+    assert shared.weight.shape[0] == {"position": 3, "all": 1}[share]
+    with torch.no_grad():
+        for k in range(9):
+            for n in range(3):
+                free.weight[k * 3 + n] = shared.weight[n if share == "position" else 0]
+    free.routing.load_state_dict(shared.routing.state_dict())
+    below = children(shape)
+    torch.testing.assert_close(run(shared, below), run(free, below))
+
+
+@each_routing
+def test_translating_the_input_translates_the_capsules(name):
+    shape = CapsShape((6, 7), 2, 4)
+    layer = CapsuleLayer(shape, 3, 4, window=3, routing=ROUTINGS[name]).double()
+    below = children(shape)
+    moved = Capsules(below.pose.roll((1, 2), (1, 2)), below.act.roll((1, 2), (1, 2)))
+    here, there = run(layer, below), run(layer, moved)
+    torch.testing.assert_close(there.pose[:, 1:, 2:], here.pose[:, :-1, :-2])
+    torch.testing.assert_close(there.act[:, 1:, 2:], here.act[:, :-1, :-2])
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 4), (2, 3, 1), (2, 3, 4)], ids=str)
+def test_folding_is_combining(rows, shape):
+    """Couplings without a batch axis fold into the weights and give what the dense ones give."""
+    h, w, d = shape
+    layer = CapsuleLayer(CapsShape((4, 5), 2, 4), 3, 4, rows=rows, window=3, padding=(0, 0), vote_bias=True).double()
+    votes = layer.votes(children(layer.shape_in))
+    c = torch.randn(h, w, 18, 3, d, dtype=torch.double)
+    weight = torch.rand(2, 2, 3, 18, dtype=torch.double)
+    folded, mass = votes.fold(c, weight)
+    dense = (c * weight[..., None, None]).expand(2, 2, 3, 18, 3, d)
+    parts = [votes.combine(dense[..., k])[..., k if d > 1 else slice(None)] for k in range(d)]
+    torch.testing.assert_close(folded, torch.stack(parts, -1) if d > 1 else parts[0])
+    torch.testing.assert_close(mass, dense.sum(3).mean(-1))
+
+
+@each_routing
+def test_competition_across_the_grid(name):
+    """A child of several windows shares itself among all their parents; one window only is the usual softmax."""
+    build = partial(CapsuleLayer, CapsShape((4, 4), 2, 4), 3, 4, routing=ROUTINGS[name], competition="grid")
+    several, single = build(window=3, padding=1).double(), build().double()
+    state = run(several, children(several.shape_in), "last")
+    if several.routing.competes:
+        total = torch.zeros(2, 17, 2, dtype=torch.double)
+        at = several.windows.index.flatten()[None, :, None].expand(2, -1, 2)
+        per_window = state.coupling.sum(-1).reshape(2, 4, 4, 9, 2).movedim(3, 1).flatten(1, 3)
+        total.scatter_add_(1, at, per_window)
+        torch.testing.assert_close(total[:, :16], torch.ones(2, 16, 2, dtype=torch.double))
+    inside = CapsuleLayer(CapsShape((4, 4), 2, 4), 3, 4, routing=ROUTINGS[name]).double()
+    inside.load_state_dict(single.state_dict())
+    below = children(single.shape_in)
+    torch.testing.assert_close(run(single, below)[:2], run(inside, below)[:2])
+
+
+def test_grid_competition_equals_loops():
+    layer = CapsuleLayer(CapsShape((3, 3), 1, 2), 2, 2, window=2, competition="grid").double()
+    below = children(layer.shape_in, batch=1)
+    logits = torch.zeros(2, 2, 4, 2, dtype=torch.double)
+    vote = [
+        [[[below.pose[0, h + k // 2, w + k % 2, 0] @ layer.weight[k].reshape(2, 2, 2)[:, j] for j in range(2)]
+          for k in range(4)] for w in range(2)] for h in range(2)
+    ]  # fmt: skip
+    for _ in range(3):
+        c = torch.zeros_like(logits)
+        for row in range(3):
+            for col in range(3):
+                seen = [(h, w, (row - h) * 2 + col - w) for h in range(2) for w in range(2)
+                        if 0 <= row - h < 2 and 0 <= col - w < 2]  # fmt: skip
+                share = torch.cat([logits[place] for place in seen]).softmax(0).reshape(-1, 2)
+                for place, mine in zip(seen, share, strict=True):
+                    c[place] = mine
+        v = torch.zeros(2, 2, 2, 2, dtype=torch.double)
+        for h in range(2):
+            for w in range(2):
+                for j in range(2):
+                    v[h, w, j] = squash(sum(c[h, w, k, j] * vote[h][w][k][j] for k in range(4)))
+                    for k in range(4):
+                        logits[h, w, k, j] = logits[h, w, k, j] + vote[h][w][k][j] @ v[h, w, j]
+    torch.testing.assert_close(run(layer, below).pose[0], v)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    grid=st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    n=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    pose=st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3)),
+    stride=st.integers(1, 3),
+    data=st.data(),
+)
+def test_any_shape_equals_explicit_votes(grid, n, pose, stride, data):
+    rows, x, y = pose
+    window = (data.draw(st.integers(1, grid[0])), data.draw(st.integers(1, grid[1])))
+    layer = CapsuleLayer(
+        CapsShape(grid, n[0], rows * x), n[1], rows * y, rows=rows, window=window, stride=stride, routing=Dynamic
+    ).double()
+    below = children(layer.shape_in)
+    u = layer.windows.gather(below.pose).unflatten(-1, (rows, x))
+    votes = torch.einsum("bhwiax,ixjy->bhwijay", u, layer.weight.unflatten(-1, (n[1], y))).flatten(-2)
+    logits = torch.zeros(votes.shape[:-1], dtype=torch.double)
+    for _ in range(3):
+        v = squash((logits.softmax(-1)[..., None] * votes).sum(3))
+        logits = logits + (votes * v[:, :, :, None]).sum(-1)
+    torch.testing.assert_close(run(layer, below).pose, v)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rows": 3}, "the child's pose of d=4 cannot have rows=3: d must be a multiple of rows"),
+        ({"d": 5, "rows": 2}, "the parent's pose of d=5 cannot have rows=2"),
+        ({"n": 0}, "n=0, rows=1 is not allowed"),
+        ({"share": "some"}, "share='some' is not allowed: choose 'none', 'position' or 'all'"),
+        ({"competition": "none"}, "competition='none' is not allowed: choose 'window' or 'grid'"),
+        ({"window": 5}, "is larger than the grid"),
+    ],
+)
+def test_bad_arguments_are_named(options, message, no_shape_checks):
+    with pytest.raises(ValueError, match=message):
+        CapsuleLayer(CapsShape((4, 4), 2, 4), **{"n": 3, **options})
+
+
+def test_channels_last_leaves_the_weight_alone():
+    layer = CapsuleLayer(CapsShape((2, 2), 2, 4), 3, routing=Uniform)
+    stride = layer.weight.stride()
+    assert layer.to(memory_format=torch.channels_last).weight.stride() == stride

@@ -1,0 +1,89 @@
+"""The tiled passes equal the whole ones in values and gradients, once and twice differentiated."""
+
+import pytest
+import torch
+
+from torchcaps import ops
+
+I, M, X, A, J, Y = 7, 9, 3, 2, 4, 5
+
+
+def draw(*shape):
+    return torch.randn(*shape, dtype=torch.double, requires_grad=True)
+
+
+def operator(bias=True):
+    return [draw(I, X, A, M), draw(I, X, J * Y), draw(J, Y, A, 1) if bias else None]
+
+
+def pose():
+    return draw(J, Y, A, M)
+
+
+def positive(tensor):
+    return tensor.detach().abs().requires_grad_()
+
+
+PASSES = {
+    "score": (ops.score, lambda: [*operator(), pose(), pose(), pose()]),
+    "score without a query": (ops.score, lambda: [*operator(bias=False), None, None, pose()]),
+    "combine": (ops.combine, lambda: [*operator(), draw(I, J, M)]),
+    "attend": (ops.attend, lambda: [*operator(), pose(), draw(I, J, M), draw(I, M)]),
+    "attend, fixed prior": (ops.attend, lambda: [*operator(bias=False), pose(), draw(I, J, 1), None]),
+    "attend, no query": (ops.attend, lambda: [*operator(), None, draw(1, J, M), draw(I, M)]),
+    "moments": (ops.moments, lambda: [*operator(), pose(), pose(), positive(pose()), draw(1, J, M), draw(I, M)]),
+    "moments, first": (ops.moments, lambda: [*operator(bias=False), pose(), None, None, None, draw(I, M)]),
+    "moments, Gaussian": (ops.moments, lambda: [*operator(), pose(), None, positive(pose()), draw(I, J, M), None]),
+    "moments of": (ops.moments_of, lambda: [*operator(), pose(), draw(I, J, M)]),
+}
+
+each = pytest.mark.parametrize("name", PASSES)
+
+
+def outputs(function, inputs):
+    found = function(*inputs, j=J)
+    return found if isinstance(found, tuple) else (found,)
+
+
+@each
+def test_tiles_change_nothing(name, monkeypatch):
+    function, make = PASSES[name]
+    inputs = make()
+    leaves = [t for t in inputs if t is not None]
+    whole = outputs(function, inputs)
+    monkeypatch.setattr("torchcaps.ops.tiles.TILE_BYTES", 700)
+    tiled = outputs(function, inputs)
+    torch.testing.assert_close(tiled, whole)
+    mix = [torch.randn_like(out) for out in whole]
+    expected, found = (torch.autograd.grad(outs, leaves, mix) for outs in (whole, tiled))
+    torch.testing.assert_close(found, expected)
+
+
+@each
+def test_derivatives_are_right(name, small_tiles):
+    function, make = PASSES[name]
+    inputs = [None if t is None else t.detach()[..., :2].requires_grad_() if t.shape[-1] == M else t for t in make()]
+
+    def call(*leaves):
+        given = iter(leaves)
+        return outputs(function, [None if t is None else next(given) for t in inputs])
+
+    leaves = [t for t in inputs if t is not None]
+    assert torch.autograd.gradcheck(call, leaves, fast_mode=True)
+    assert torch.autograd.gradgradcheck(call, leaves, fast_mode=True)
+
+
+def test_only_the_gradients_asked_for_are_computed(small_tiles):
+    u, w, _ = operator()
+    u = u.detach()
+    s, mass = ops.attend(u, w, None, pose().detach(), None, None, j=J)
+    (grad,) = torch.autograd.grad(s.sum() + mass.sum(), [w])
+    assert grad.shape == w.shape
+
+
+def test_detached_couplings_get_no_gradient(small_tiles):
+    u, w, bias = operator()
+    query = pose()
+    s, _ = ops.attend(u, w, bias, query, None, None, j=J, detach=True)
+    assert torch.autograd.grad(s.sum(), [query], retain_graph=True, materialize_grads=True)[0].abs().max() == 0
+    assert torch.autograd.grad(s.sum(), [w])[0].abs().max() > 0

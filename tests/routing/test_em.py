@@ -1,0 +1,53 @@
+import math
+from functools import partial
+
+import pytest
+import torch
+
+from tests.routing.twins import KINDS, assert_twin, norm
+from torchcaps.routing import EM
+from torchcaps.routing.em import UNIT_EPS
+from torchcaps.types import RoutingShape
+
+
+def twin(routing, votes, children, position):
+    parents, kids = range(len(votes[0])), range(len(children))
+    r = [[torch.tensor(1 / len(parents), dtype=torch.double) for _ in parents] for _ in kids]
+    for t in range(routing.iters):
+        mu, var, act = [], [], []
+        for j in parents:  # M-step
+            weight = [r[i][j] * children[i].act for i in kids]
+            total = sum(weight)
+            mu.append(sum(weight[i] * votes[i][j] for i in kids) / total)
+            spread = sum(weight[i] * (votes[i][j] - mu[j]) ** 2 for i in kids) / total
+            var.append(spread + routing.variance_floor)
+            cost = ((routing.beta_u[j] + var[j].sqrt().log()) * total).sum()
+            act.append(1 / (1 + (-routing.inverse_temperature(t) * (routing.beta_a[j] - cost)).exp()))
+        for i in kids:  # E-step
+            p = []
+            for j in parents:
+                exponent = -((votes[i][j] - mu[j]) ** 2 / (2 * var[j])).sum()
+                p.append(act[j] * exponent.exp() / (2 * math.pi * var[j]).prod().sqrt())
+            r[i] = [x / sum(p) for x in p]
+    if routing.output == "length":
+        mu = [a * m / (norm(m) + UNIT_EPS) for a, m in zip(act, mu, strict=True)]
+    return mu, act
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", [{}, {"output": "length"}, {"iters": 2, "variance_floor": 0.1}], ids=" ".join)
+def test_equals_its_twin(kind, options):
+    assert_twin(twin, partial(EM, **options), kind)
+
+
+def test_temperature_is_a_function_of_the_iteration():
+    assert_twin(twin, partial(EM, inverse_temperature=lambda t: 0.1 * (t + 1)), "connected")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"output": "pose"}, "output='pose' is not allowed"), ({"variance_floor": 0.0}, "variance_floor=0.0 is not")],
+)
+def test_bad_options_are_named(options, message, no_shape_checks):
+    with pytest.raises(ValueError, match=message):
+        EM(RoutingShape((1, 1), 2, 2, 2, 2), **options)

@@ -1,0 +1,52 @@
+from functools import partial
+
+import pytest
+import torch
+
+from tests.routing.twins import KINDS, assert_twin, softmax
+from torchcaps.layers import ActivationHead, CapsuleLayer, PrimaryCapsules
+from torchcaps.network import CapsNet
+from torchcaps.routing import InvertedAttention
+
+
+def layer_norm(p, norm):
+    if not isinstance(norm, torch.nn.LayerNorm):
+        return p
+    centred = p - p.mean()
+    return centred / ((centred**2).mean() + norm.eps).sqrt() * norm.weight + norm.bias
+
+
+def twin(routing, votes, children, position):
+    parents, kids = range(len(votes[0])), range(len(children))
+    p = [torch.zeros_like(votes[0][0]) for _ in parents]
+    for t in range(routing.iters):
+        a = [[routing.scale * (p[j] @ votes[i][j]) for j in parents] for i in kids]
+        r = [softmax(row) for row in a]
+        if routing.activates:
+            r = [[c * children[i].act for c in r[i]] for i in kids]
+        raw = [sum(r[i][j] * votes[i][j] for i in kids) for j in parents]
+        p = [layer_norm(s, routing.norm) for s in raw]
+    act = [torch.ones((), dtype=torch.double) for _ in parents]
+    if routing.activates:
+        for j in parents:
+            total = sum(r[i][j] for i in kids)
+            mean = raw[j] / total
+            var = sum(r[i][j] * (votes[i][j] - mean) ** 2 for i in kids) / total + routing.variance_floor
+            cost = ((routing.beta_u[j] + var.sqrt().log()) * total).sum()
+            act[j] = 1 / (1 + (-routing.inverse_temperature(t) * (routing.beta_a[j] - cost)).exp())
+    return p, act
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "options", [{}, {"norm": False, "iters": 3}, {"scale": True, "iters": 3}, {"activations": True}], ids=str
+)
+def test_equals_its_twin(kind, options):
+    assert_twin(twin, partial(InvertedAttention, **options), kind)
+
+
+def test_scores_cannot_be_activations_that_are_all_one():
+    primary = PrimaryCapsules((4, 2, 2), n=1, d=4, kernel=None)
+    layer = CapsuleLayer(primary.shape_out, 3, routing=InvertedAttention)
+    with pytest.raises(ValueError, match="InvertedAttention gives every capsule activation 1: use LinearHead"):
+        CapsNet(torch.nn.Identity(), primary, [layer], ActivationHead(layer.shape_out))

@@ -1,0 +1,30 @@
+import pytest
+import torch
+
+from torchcaps.functional import SQUASHES, length, squash, squash_exp
+
+
+@pytest.mark.parametrize("function", [squash, squash_exp])
+def test_direction_is_kept_and_length_is_below_one(function):
+    s = torch.randn(100, 5, dtype=torch.double) * torch.logspace(-6, 4, 100)[:, None]
+    v = function(s)
+    torch.testing.assert_close(torch.cosine_similarity(s, v, eps=1e-30), torch.ones(100, dtype=torch.double))
+    assert (length(v) <= 1 + 1e-12).all()
+    order = length(s).argsort()
+    assert (length(v)[order].diff() >= -1e-12).all()
+
+
+def test_formulas():
+    s = torch.randn(10, 4, dtype=torch.double)
+    n = s.norm(dim=-1, keepdim=True)
+    torch.testing.assert_close(squash(s), n**2 / (1 + n**2) * s / n)
+    torch.testing.assert_close(squash_exp(s), (1 - 1 / n.exp()) * s / n)
+
+
+@pytest.mark.parametrize("name", SQUASHES)
+def test_gradients_are_right_and_finite_at_zero(name):
+    assert torch.autograd.gradcheck(SQUASHES[name], torch.randn(3, 4, dtype=torch.double, requires_grad=True))
+    zero = torch.zeros(3, 4, requires_grad=True)
+    SQUASHES[name](zero).sum().backward()
+    length(zero).sum().backward()
+    assert torch.isfinite(zero.grad).all()

@@ -1,0 +1,45 @@
+"""torchcaps: capsule networks in PyTorch, every routing in every network, and a bench for every claim about them."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchcaps.network import CapsNet
+    from torchcaps.schedule import Schedule, concurrent, sequential
+    from torchcaps.types import CapsShape, Capsules, Parse, RoutingShape, State
+    from torchcaps.votes import Votes
+
+__version__ = "0.1.0"
+
+# Found on first use, so that `torchcaps --help` need not wait for torch.
+_HOME = {
+    "CapsNet": "network",
+    "CapsShape": "types",
+    "Capsules": "types",
+    "Parse": "types",
+    "RoutingShape": "types",
+    "Schedule": "schedule",
+    "State": "types",
+    "Votes": "votes",
+    "concurrent": "schedule",
+    "sequential": "schedule",
+}
+
+__all__ = [
+    "CapsNet",
+    "CapsShape",
+    "Capsules",
+    "Parse",
+    "RoutingShape",
+    "Schedule",
+    "State",
+    "Votes",
+    "concurrent",
+    "sequential",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'torchcaps' has no attribute {name!r}")
+    return getattr(import_module(f"torchcaps.{_HOME[name]}"), name)

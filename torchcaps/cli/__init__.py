@@ -1,0 +1,38 @@
+"""The command `torchcaps`; one command a file, heavy imports inside the commands so that --help answers at once."""
+
+import sys
+from typing import Annotated
+
+try:
+    import typer
+except ModuleNotFoundError:
+    sys.exit("The torchcaps command needs the extra 'train': pip install 'torchcaps[train]'")
+
+from torchcaps.cli import demo, doctor
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Capsule networks: train them, judge them, look inside.",
+)
+app.command()(demo.demo)
+app.command()(doctor.doctor)
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """What holds for every command."""
+
+
+def main() -> None:
+    """Run a command; what the user can mend is said in a line, without a traceback."""
+    try:
+        app()
+    except (ValueError, OSError) as error:
+        if "--debug" in sys.argv:
+            raise
+        typer.echo(f"torchcaps: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,7 @@
+"""The layers of a capsule network, from the features up."""
+
+from torchcaps.layers.capsule import CapsuleLayer
+from torchcaps.layers.head import ActivationHead, Head, LinearHead
+from torchcaps.layers.primary import PrimaryCapsules
+
+__all__ = ["ActivationHead", "CapsuleLayer", "Head", "LinearHead", "PrimaryCapsules"]

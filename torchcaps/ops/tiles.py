@@ -1,0 +1,136 @@
+"""Run a pass over tiles of children and instances, and recompute the tiles in the backward pass.
+
+The votes of a tile fit the cache and are never kept: the forward pass stores its inputs only, the backward pass
+rebuilds each tile and pulls its gradients back. A second derivative differentiates the whole pass as ordinary torch;
+`torch.compile` and `torch.export` see ordinary torch from the start.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+Tensors = Sequence[Tensor | None]
+Tile = dict[str, slice]
+
+TILE_BYTES = 2 << 20  # measured: one to three megabytes are alike; above, the cache no longer holds a tile
+
+
+class Pass(NamedTuple):
+    """A function over votes, and how its tensors lie along the children i and the instances m.
+
+    Args:
+        forward: from inputs to outputs, in differentiable torch.
+        axes: for each input "i" if its first axis is the children, "m" if its last is the instances, "im", or "".
+        outs: for each output "m" (summed over the children) or "im".
+        pullback: from the outputs' gradients and the inputs to the inputs' gradients; autograd's if not given.
+    """
+
+    forward: Callable[..., tuple[Tensor, ...]]
+    axes: tuple[str, ...]
+    outs: tuple[str, ...]
+    pullback: Callable[..., Tensors] | None = None
+
+
+def run(over: Pass, inputs: Tensors, *, i: int, m: int, pair_bytes: int) -> tuple[Tensor, ...]:
+    """Apply a pass, in tiles if its `i * m` pairs of a child and an instance take more memory than one."""
+    if i * m * pair_bytes <= TILE_BYTES or torch.compiler.is_compiling():
+        return over.forward(*inputs)
+    # Instances are the contiguous axis: as many as leave room for eight children in a tile.
+    wide = max(1, min(m, TILE_BYTES // (8 * pair_bytes)))
+    step = {"i": max(1, TILE_BYTES // (wide * pair_bytes)), "m": wide}
+    outputs: tuple[Tensor, ...] = _Tiled.apply(  # type: ignore[no-untyped-call]
+        over, {"i": i, "m": m}, step, *inputs
+    )
+    return outputs
+
+
+class _Tiled(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, over: Pass, sizes: dict[str, int], step: dict[str, int], *inputs: Tensor | None
+    ) -> tuple[Tensor, ...]:
+        ctx.over, ctx.sizes, ctx.step = over, sizes, step
+        ctx.save_for_backward(*inputs)
+        outputs: list[Tensor] = []
+        for tile in _tiles(sizes, step):
+            pieces = over.forward(*_cut_all(inputs, over.axes, tile))
+            if not outputs:
+                outputs = [_room(piece, axes, sizes) for piece, axes in zip(pieces, over.outs, strict=True)]
+            for whole, piece, axes in zip(outputs, pieces, over.outs, strict=True):
+                _cut(whole, axes, tile).add_(piece)
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        over: Pass = ctx.over
+        inputs: Tensors = ctx.saved_tensors
+        needed = ctx.needs_input_grad[3:]
+        if torch.is_grad_enabled():
+            return None, None, None, *_autograd(over, grads, inputs, needed, create_graph=True)
+        whole = [
+            torch.zeros_like(t) if need and t is not None else None for t, need in zip(inputs, needed, strict=True)
+        ]
+        for tile in _tiles(ctx.sizes, ctx.step):
+            pieces = _cut_all(inputs, over.axes, tile)
+            given = [_cut(grad, axes, tile) for grad, axes in zip(grads, over.outs, strict=True)]
+            if over.pullback is None:
+                found = _autograd(over, given, pieces, needed)
+            else:
+                found = over.pullback(given, *pieces)
+            for total, grad, axes in zip(whole, found, over.axes, strict=True):
+                if total is not None and grad is not None:
+                    part = _cut(total, axes, tile)
+                    part.add_(grad.sum_to_size(part.shape))
+        return None, None, None, *whole
+
+
+def _autograd(
+    over: Pass, grads: Sequence[Tensor], inputs: Tensors, needed: Sequence[bool], *, create_graph: bool = False
+) -> Tensors:
+    """The inputs' gradients as autograd finds them, connected to the inputs if they are to be differentiated again."""
+    with torch.enable_grad():
+        if not create_graph:
+            inputs = [
+                t if t is None else t.detach().requires_grad_(need) for t, need in zip(inputs, needed, strict=True)
+            ]
+        outputs = [(out, grad) for out, grad in zip(over.forward(*inputs), grads, strict=True) if out.requires_grad]
+        leaves = [t for t, need in zip(inputs, needed, strict=True) if need and t is not None]
+        found = iter(
+            torch.autograd.grad(
+                [out for out, _ in outputs],
+                leaves,
+                [grad for _, grad in outputs],
+                create_graph=create_graph,
+                allow_unused=True,
+            )
+        )
+    return [next(found) if need and t is not None else None for t, need in zip(inputs, needed, strict=True)]
+
+
+def _tiles(sizes: dict[str, int], step: dict[str, int]) -> Iterator[Tile]:
+    for m in range(0, sizes["m"], step["m"]):
+        for i in range(0, sizes["i"], step["i"]):
+            yield {"i": slice(i, i + step["i"]), "m": slice(m, m + step["m"])}
+
+
+def _cut(tensor: Tensor, axes: str, tile: Tile) -> Tensor:
+    """The tile's part of a tensor; an axis of length one is shared by all tiles."""
+    if "i" in axes and tensor.shape[0] > 1:
+        tensor = tensor[tile["i"]]
+    if "m" in axes and tensor.shape[-1] > 1:
+        tensor = tensor[..., tile["m"]]
+    return tensor
+
+
+def _cut_all(tensors: Tensors, axes: Sequence[str], tile: Tile) -> list[Tensor | None]:
+    return [None if t is None else _cut(t, a, tile) for t, a in zip(tensors, axes, strict=True)]
+
+
+def _room(piece: Tensor, axes: str, sizes: dict[str, int]) -> Tensor:
+    shape = list(piece.shape)
+    shape[-1] = sizes["m"]
+    if "i" in axes:
+        shape[0] = sizes["i"]
+    return piece.new_zeros(shape)

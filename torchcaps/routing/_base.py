@@ -1,0 +1,47 @@
+"""What every routing is: a step from one state of the parents to the next."""
+
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from torchcaps.types import RoutingShape, State
+from torchcaps.votes import Votes
+
+
+class Routing(nn.Module):
+    """One routing algorithm between two layers.
+
+    Subclasses state `step`, which moves the parents once, and `couplings`, the coefficients with which that step
+    weighs the votes. The state they are given is the one before; None before the first step.
+
+    Args:
+        shape: what the routing is built for.
+        iters: how often a sequential schedule steps; a concurrent schedule has its own count.
+    """
+
+    activates: bool = True
+    """Whether the parents' activations mean anything; where not, they are all one."""
+
+    competes: bool = True
+    """Whether a child shares itself out: its couplings to all the parents it can reach sum to one."""
+
+    def __init__(self, shape: RoutingShape, *, iters: int = 1) -> None:
+        super().__init__()
+        if iters < 1:
+            raise ValueError(f"iters={iters} is not allowed: a routing needs at least one iteration")
+        self.shape, self.iters = shape, iters
+
+    def step(self, votes: Votes, state: State | None, t: int) -> State:
+        """The parents after iteration `t`, counted from 0."""
+        raise TypeError(f"{type(self).__name__} must define step(votes, state, t)")
+
+    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+        """How much of each child's vote a step from `state` gives to each parent."""
+        raise TypeError(f"{type(self).__name__} must define couplings(votes, state)")
+
+    def extra_repr(self) -> str:
+        return f"iters={self.iters}, {self.shape}"
+
+
+RoutingFactory = Callable[[RoutingShape], Routing]

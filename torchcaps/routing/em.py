@@ -1,0 +1,64 @@
+"""Expectation maximisation: parents are Gaussians that explain their children's votes."""
+
+import math
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from torchcaps.functional import length
+from torchcaps.routing._base import Routing
+from torchcaps.routing._mixture import Belief, Temperature, annealed, evidence, observe, responsibilities
+from torchcaps.types import RoutingShape, State
+from torchcaps.votes import Votes
+
+Output = Literal["mean", "length"]
+
+# The direction of a one-dimensional μ has no gradient but where μ turns over; this is how wide that place is.
+UNIT_EPS = 1e-4
+
+
+class EM(Routing):
+    """EM routing (Hinton et al. 2018, procedure 1; peer2021, algorithm 2), in log space with a variance floor.
+
+    A bias on the votes (peer2021, section 4.2) is the layer's `vote_bias`.
+
+    Args:
+        output: the parents' poses: "mean" gives μ_j; "length" gives a_j μ_j/‖μ_j‖, whose length is the activation, for
+            vector capsules whose activation is their length (peer2021); the norm has `UNIT_EPS` added.
+        inverse_temperature: λ by iteration.
+        variance_floor: added to each σ², as Gritzman 2019 advises.
+    """
+
+    def __init__(
+        self,
+        shape: RoutingShape,
+        *,
+        iters: int = 3,
+        output: Output = "mean",
+        inverse_temperature: Temperature = annealed,
+        variance_floor: float = 1e-4,
+    ) -> None:
+        super().__init__(shape, iters=iters)
+        if output not in ("mean", "length"):
+            raise ValueError(f"output={output!r} is not allowed: choose 'mean' or 'length'")
+        if variance_floor <= 0:
+            raise ValueError(f"variance_floor={variance_floor} is not allowed: it must be positive")
+        self.output, self.inverse_temperature, self.variance_floor = output, inverse_temperature, variance_floor
+        self.beta_u = nn.Parameter(torch.zeros(shape.j))
+        self.beta_a = nn.Parameter(torch.zeros(shape.j))
+
+    def step(self, votes: Votes, state: State | None, t: int) -> State:
+        mass, mu, var = observe(votes, None if state is None else state.memory)  # the E-step is inside the moments
+        log_sigma = 0.5 * (var + self.variance_floor).log()
+        z = self.inverse_temperature(t) * evidence(mass, log_sigma, self.beta_u, self.beta_a)
+        log_p = F.logsigmoid(z) - (log_sigma + 0.5 * math.log(2 * math.pi)).sum(-1)
+        belief = Belief(mu, 0.5 / (var + self.variance_floor), log_p)
+        act = torch.sigmoid(z)
+        pose = mu if self.output == "mean" else act[..., None] * mu / (length(mu)[..., None] + UNIT_EPS)
+        return State(pose, act, memory=belief)
+
+    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+        return responsibilities(votes, None if state is None else state.memory)

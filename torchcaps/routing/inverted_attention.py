@@ -1,0 +1,60 @@
+"""Inverted dot-product attention: parents compete for the attention of their children."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from torchcaps.routing._attention import attention
+from torchcaps.routing._base import Routing
+from torchcaps.routing._mixture import Temperature, annealed, evidence, observe
+from torchcaps.types import RoutingShape, State
+from torchcaps.votes import Votes
+
+
+class InvertedAttention(Routing):
+    """r_ij = softmax_j⟨û_ij, p_j⟩, p_j ← LayerNorm(Σ_i r_ij û_ij) (tsai2020, procedure 1, equations 1 to 4).
+
+    Run it under the `concurrent` schedule for the paper's procedure 2; under `sequential` it is ablation B.
+
+    Args:
+        norm: the layer normalisation, shared by capsules, positions and iterations; without it, ablation A.
+        scale: whether agreement is divided by √d, as the authors' released code does.
+        activations: whether capsules have activations as in EM routing; with them, ablation C.
+        inverse_temperature: λ of the activations by iteration.
+        variance_floor: added to the variance behind the activations.
+    """
+
+    def __init__(
+        self,
+        shape: RoutingShape,
+        *,
+        iters: int = 2,
+        norm: bool = True,
+        scale: bool = False,
+        activations: bool = False,
+        inverse_temperature: Temperature = annealed,
+        variance_floor: float = 1e-4,
+    ) -> None:
+        super().__init__(shape, iters=iters)
+        self.norm = nn.LayerNorm(shape.d_out) if norm else nn.Identity()
+        self.activates = activations
+        self.scale = shape.d_out**-0.5 if scale else 1.0
+        self.inverse_temperature, self.variance_floor = inverse_temperature, variance_floor
+        self.beta_u = nn.Parameter(torch.zeros(shape.j)) if activations else None
+        self.beta_a = nn.Parameter(torch.zeros(shape.j)) if activations else None
+
+    def _query(self, state: State | None) -> Tensor | None:
+        return None if state is None else state.pose * self.scale
+
+    def step(self, votes: Votes, state: State | None, t: int) -> State:
+        q = self._query(state)
+        if self.beta_u is None or self.beta_a is None:
+            s, _ = votes.attend(q)
+            pose: Tensor = self.norm(s)
+            return State(pose, torch.ones_like(pose[..., 0]))
+        mass, mean, var = observe(votes, query=q)
+        z = evidence(mass, 0.5 * (var + self.variance_floor).log(), self.beta_u, self.beta_a)
+        return State(self.norm(mean * mass[..., None]), torch.sigmoid(self.inverse_temperature(t) * z))
+
+    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+        return attention(votes, self._query(state))

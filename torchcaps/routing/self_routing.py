@@ -1,0 +1,39 @@
+"""Self-routing: each child decides by itself, from its own pose, where it belongs."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from torchcaps.routing._base import Routing
+from torchcaps.types import RoutingShape, State
+from torchcaps.votes import Votes
+
+EPS = 1e-8
+
+
+class SelfRouting(Routing):
+    """c_i = softmax(W_i u_i), a_j = Σ_i c_ij a_i / Σ_i a_i, u_j = Σ_i c_ij a_i û_ij / Σ_i c_ij a_i (Hahn et al. 2019).
+
+    A single pass without agreement: a mixture of experts whose gate is the child.
+
+    Args:
+        bias: whether the gate has a bias.
+    """
+
+    def __init__(self, shape: RoutingShape, *, bias: bool = False) -> None:
+        super().__init__(shape)
+        bound = (3 / shape.d_in) ** 0.5
+        self.gate = nn.Parameter(torch.empty(shape.i, shape.d_in, shape.j).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.zeros(shape.i, shape.j)) if bias else None
+
+    def _logits(self, votes: Votes) -> Float[Tensor, "b h w i j"]:
+        logits = torch.einsum("bhwid,idj->bhwij", votes.u, self.gate)
+        return logits if self.bias is None else logits + self.bias
+
+    def step(self, votes: Votes, state: State | None, t: int) -> State:
+        s, mass = votes.attend(prior=self._logits(votes), weight=votes.act)
+        act = mass / votes.act.sum(-1, keepdim=True).clamp_min(EPS)
+        return State(s / mass[..., None].clamp_min(EPS), act)
+
+    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+        return votes.compete(self._logits(votes))

@@ -1,0 +1,46 @@
+"""Couplings that are parameters, learned with everything else."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from torchcaps.functional import Squash, length, squash_exp
+from torchcaps.routing._base import Routing
+from torchcaps.types import RoutingShape, State
+from torchcaps.votes import Votes
+
+
+class Trainable(Routing):
+    """v_j = squash(Σ_i c_ij û_ij) with a learned c that need not sum to one (chen2019, section 3.1).
+
+    Args:
+        per_position: whether c differs by the parent's position (supplement, "Conv Caps Routing").
+        per_dim: whether c differs by the dimension of the parent's pose (supplement, "FC Caps Routing").
+        squash: (1 − e^−‖s‖) s/‖s‖ in the paper.
+    """
+
+    competes = False
+
+    def __init__(
+        self,
+        shape: RoutingShape,
+        *,
+        per_position: bool = False,
+        per_dim: bool = False,
+        squash: Squash = squash_exp,
+    ) -> None:
+        super().__init__(shape)
+        self.squash = squash
+        grid = shape.grid if per_position else (1, 1)
+        bound = (3 / shape.i) ** 0.5
+        size = (*grid, shape.i, shape.j, shape.d_out if per_dim else 1)
+        self.c = nn.Parameter(torch.empty(size).uniform_(-bound, bound))
+
+    def step(self, votes: Votes, state: State | None, t: int) -> State:
+        s, _ = votes.fold(self.c)
+        v = self.squash(s)
+        return State(v, length(v))
+
+    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+        """The learned coefficients; where they differ by dimension, their mean over the dimensions."""
+        return self.c.mean(-1).expand(*votes.u.shape[:4], self.shape.j)

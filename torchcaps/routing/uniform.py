@@ -1,0 +1,47 @@
+"""No routing: every vote counts the same."""
+
+from typing import Literal
+
+from einops import repeat
+from jaxtyping import Float
+from torch import Tensor
+
+from torchcaps.functional import Squash, length, squash
+from torchcaps.routing._base import Routing
+from torchcaps.types import RoutingShape, State
+from torchcaps.votes import Votes
+
+Over = Literal["children", "parents"]
+
+
+class Uniform(Routing):
+    """Uniform coupling (gu2021, section 3.1; mitterreiter2023, section 4.3).
+
+    Args:
+        over: "children" takes the average of the votes, c = 1/children, as gu2021's global average pooling; "parents"
+            shares each child among its parents, c = 1/parents, as the first iteration of dynamic routing.
+        squash: applied to the sum.
+    """
+
+    def __init__(self, shape: RoutingShape, *, over: Over = "children", squash: Squash = squash) -> None:
+        super().__init__(shape)
+        if over not in ("children", "parents"):
+            raise ValueError(f"over={over!r} is not allowed: choose 'children' or 'parents'")
+        self.over, self.squash, self.competes = over, squash, over == "parents"
+
+    def _coupling(self, votes: Votes) -> Float[Tensor, "#h #w i j 1"]:
+        if self.over == "parents":
+            return votes.uniform()
+        missing = votes.windows.missing
+        if missing is None:
+            return votes.u.new_full((1, 1, self.shape.i, self.shape.j, 1), 1 / self.shape.i)
+        here = (~missing).to(votes.u.dtype)
+        return repeat(here / here.sum(-1, keepdim=True), "h w i -> h w i j 1", j=self.shape.j)
+
+    def step(self, votes: Votes, state: State | None, t: int) -> State:
+        s, _ = votes.fold(self._coupling(votes))
+        v = self.squash(s)
+        return State(v, length(v))
+
+    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+        return self._coupling(votes)[..., 0].expand(*votes.u.shape[:4], self.shape.j)

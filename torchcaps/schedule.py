@@ -1,0 +1,56 @@
+"""In which order the layers of a network take their routing steps."""
+
+from collections.abc import Callable, Sequence
+
+from torchcaps.layers import CapsuleLayer
+from torchcaps.types import Capsules, Record, State
+
+Schedule = Callable[[Sequence[CapsuleLayer], Capsules, Record], list[list[State]]]
+"""Runs all layers above the primary capsules; the last state of each layer's list is its result."""
+
+
+def sequential(layers: Sequence[CapsuleLayer], primary: Capsules, record: Record = "none") -> list[list[State]]:
+    """Layer by layer, each routed to its end before the next begins (Sabour et al. 2017, Hinton et al. 2018)."""
+    history: list[list[State]] = []
+    below = primary
+    for layer in layers:
+        votes, iters = layer.votes(below), layer.routing.iters
+        states: list[State] = []
+        for t in range(iters):
+            before = states[-1] if states else None
+            states.append(layer.step(votes, before, t, record=_wanted(record, t, iters)))
+        history.append(states if record == "all" else states[-1:])
+        below = states[-1].capsules
+    return history
+
+
+def concurrent(
+    layers: Sequence[CapsuleLayer], primary: Capsules, record: Record = "none", *, iters: int | None = None
+) -> list[list[State]]:
+    """One sequential sweep, then all layers step at once, each from the layer below as it was (tsai2020, procedure 2).
+
+    What a routing remembers is applied to the current votes, which change from sweep to sweep. A step whose result
+    cannot reach the output is left out, unless a record asks for it.
+
+    Args:
+        iters: sweeps in all; the most that any layer's routing asks for if not given.
+    """
+    sweeps = max(layer.routing.iters for layer in layers) if iters is None else iters
+    if sweeps < 1:
+        raise ValueError(f"iters={iters} is not allowed: at least one sweep is needed")
+    history: list[list[State]] = []
+    for layer in layers:
+        below = history[-1][0].capsules if history else primary
+        history.append([layer.step(layer.votes(below), None, 0, record=_wanted(record, 0, sweeps))])
+    for t in range(1, sweeps):
+        belows = [primary, *(states[-1].capsules for states in history[:-1])]
+        for depth, (layer, below, states) in enumerate(zip(layers, belows, history, strict=True)):
+            sweeps_left, layers_above = sweeps - 1 - t, len(layers) - 1 - depth
+            if record == "none" and layers_above > sweeps_left:
+                continue
+            states.append(layer.step(layer.votes(below), states[-1], t, record=_wanted(record, t, sweeps)))
+    return history if record == "all" else [states[-1:] for states in history]
+
+
+def _wanted(record: Record, t: int, iters: int) -> bool:
+    return record == "all" or (record == "last" and t == iters - 1)

@@ -1,0 +1,223 @@
+"""The votes û_ij = u_i W_ij + b_j of children for parents: a linear operator, not a tensor.
+
+Whether the b·h·w·i·j·d numbers are ever built is this file's private matter, and they are not. A routing speaks
+to the votes through six verbs: `fold`, `combine`, `agree`, `compete`, `attend` and `moments`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from einops import rearrange
+from jaxtyping import Float
+from torch import Tensor
+
+from torchcaps import ops
+from torchcaps.windows import Windows
+
+Poses = Float[Tensor, "b h w j d"]
+Coupling = Float[Tensor, "b h w i j"]
+PerChild = Float[Tensor, "b h w i"]
+
+
+@dataclass(eq=False)
+class Votes:
+    """What the children of every parent position say, under the maps `w`.
+
+    Args:
+        u: the children of each position's window; those of padding are zero.
+        act: how present each child is.
+        w: for each child and parent a map from the columns of u to the columns of the vote.
+        bias: added to every vote (peer2021, section 4.2).
+        j: parents a position.
+        rows: of a pose; one for vectors.
+        windows: where the children come from.
+        grid_wide: whether a child's parents compete across the grid, or inside a window only.
+    """
+
+    u: Float[Tensor, "b h w i d_in"]
+    act: PerChild
+    w: Float[Tensor, "i x jy"]
+    bias: Float[Tensor, "j d"] | None
+    j: int
+    rows: int
+    windows: Windows
+    grid_wide: bool = False
+
+    def __post_init__(self) -> None:
+        self._children: Tensor | None = None
+
+    @property
+    def children(self) -> int:
+        """How many children a window holds."""
+        return self.u.shape[3]
+
+    def present(self, weight: PerChild | None = None) -> PerChild | None:
+        """`weight` with the children of padding struck out; None where all children weigh one."""
+        if self.windows.missing is None:
+            return weight
+        here = (~self.windows.missing).to(self.u.dtype)
+        return here.expand(self.u.shape[:4]) if weight is None else weight * here
+
+    def fold(
+        self, c: Float[Tensor, "#h #w i j #d"], weight: PerChild | None = None
+    ) -> tuple[Poses, Float[Tensor, "b h w j"]]:
+        """Σ_i weight_i c_ij û_ij and Σ_i weight_i c_ij for couplings that do not depend on the image: one matmul.
+
+        The couplings may differ by the parent's position and by the dimension of the pose (chen2019).
+        """
+        weight = self.present(weight)
+        u = self.u if weight is None else self.u * weight[..., None]
+        rows = 1 if c.shape[-1] == 1 else self.rows
+        c_rows = rearrange(c, "h w i j (a y) -> h w a i 1 j y", a=rows).contiguous()
+        maps = rearrange(self.w, "i x (j y) -> i x j y", j=self.j)
+        w = rearrange(c_rows * maps, "h w a i x j y -> h w a (i x) (j y)")
+        if w.shape[:3] == (1, 1, 1):  # one map for every position and row: one plain matmul
+            s = rearrange(u, "b h w i (a x) -> b h w a (i x)", a=self.rows) @ w[0, 0, 0]
+            s = rearrange(s, "b h w a (j y) -> b h w j (a y)", j=self.j)
+        else:
+            s = rearrange(u, "b h w i (a x) -> h w a b (i x)", a=self.rows) @ w
+            s = rearrange(s, "h w a b (j y) -> b h w j (a y)", j=self.j)
+        mass = self._mass(c, weight)
+        if self.bias is not None:
+            s = s + mass * self.bias
+        return s, mass.mean(-1).expand(s.shape[:4])
+
+    def combine(self, c: Coupling) -> Poses:
+        """Σ_i c_ij û_ij for couplings of each image."""
+        return self._poses(ops.combine(*self._operator(), self._pair(self.weigh(c)), j=self.j))
+
+    def agree(self, v: Poses) -> Coupling:
+        """⟨û_ij, v_j⟩."""
+        return self.score(query=v)
+
+    def score(
+        self, *, query: Poses | None = None, centre: Poses | None = None, precision: Poses | None = None
+    ) -> Coupling:
+        """⟨û_ij, query_j⟩ − Σ_d precision_j (û_ij − centre_j)²: agreement, or a Gaussian's exponent."""
+        parts = (_maybe(self._split, query), _maybe(self._split, centre), _maybe(self._split, precision))
+        return self._unpair(ops.score(*self._operator(), *parts, j=self.j))
+
+    def compete(self, logits: Coupling) -> Coupling:
+        """Softmax over the parents a child can reach: those of its window, or of the whole grid."""
+        return self.windows.compete(logits) if self.grid_wide else logits.softmax(-1)
+
+    def uniform(self) -> Float[Tensor, "h w i j 1"]:
+        """The couplings of a child without preference: one over the parents it can reach."""
+        none = self.u.new_zeros(1, *self.u.shape[1:4], self.j)
+        return rearrange(self.compete(none), "1 h w i j -> h w i j 1")[: self._varying, : self._varying]
+
+    @property
+    def _varying(self) -> int | None:
+        """A slice's end: uniform couplings differ by position only where the grid competes."""
+        return None if self.grid_wide else 1
+
+    def attend(
+        self,
+        query: Poses | None = None,
+        prior: Float[Tensor, "#b #h #w #i j"] | None = None,
+        weight: PerChild | None = None,
+        *,
+        detach: bool = False,
+    ) -> tuple[Poses, Float[Tensor, "b h w j"]]:
+        """Σ_i weight_i c_ij û_ij and Σ_i weight_i c_ij for c = softmax over parents of ⟨û_ij, query_j⟩ + prior_ij.
+
+        `detach` takes c as a constant in the backward pass. Without a query, and with a prior that is the same for
+        every image, this is a `fold`.
+        """
+        if query is None and prior is None:
+            return self.fold(self.uniform(), weight)
+        if query is None and not self.grid_wide and prior is not None and prior.shape[:3] == (1, 1, 1):
+            c = prior[0].softmax(-1)
+            return self.fold((c.detach() if detach else c).expand(1, 1, self.children, self.j)[..., None], weight)
+        if self.grid_wide:
+            c = self._couplings(query, prior)
+            c = self.weigh(c.detach() if detach else c, weight)
+            return self.combine(c), c.sum(-2)
+        s, mass = ops.attend(
+            *self._operator(),
+            _maybe(self._split, query),
+            _maybe(self._pair, prior),
+            self._flat(weight),
+            j=self.j,
+            detach=detach,
+        )
+        return self._poses(s), self._parents(mass)
+
+    def moments(
+        self,
+        centre: Poses,
+        *,
+        query: Poses | None = None,
+        precision: Poses | None = None,
+        prior: Float[Tensor, "#b #h #w #i j"] | None = None,
+        weight: PerChild | None = None,
+    ) -> tuple[Float[Tensor, "b h w j"], Poses, Poses]:
+        """Σ_i R, Σ_i R x, Σ_i R x² for x = û − centre and R = weight · softmax over parents of score + prior."""
+        if self.grid_wide:
+            logits = self.score(query=query, centre=centre, precision=precision)
+            r = self.weigh(self.compete(logits if prior is None else logits + prior), weight)
+            found = ops.moments_of(*self._operator(), self._split(centre), self._pair(r), j=self.j)
+        else:
+            found = ops.moments(
+                *self._operator(),
+                self._split(centre),
+                _maybe(self._split, query),
+                _maybe(self._split, precision),
+                _maybe(self._pair, prior),
+                self._flat(weight),
+                j=self.j,
+            )
+        mass, first, second = found
+        return self._parents(mass), self._poses(first), self._poses(second)
+
+    def _couplings(self, query: Poses | None, prior: Tensor | None) -> Coupling:
+        logits = self.score(query=query)
+        return self.compete(logits if prior is None else logits + prior)
+
+    def weigh(self, c: Coupling, weight: PerChild | None = None) -> Coupling:
+        """Couplings times the weight of their child, with none for the children of padding."""
+        weight = self.present(weight)
+        return c if weight is None else c * weight[..., None]
+
+    def _mass(self, c: Float[Tensor, "#h #w i j #d"], weight: PerChild | None) -> Float[Tensor, "#b #h #w j #d"]:
+        if weight is None:
+            return c.sum(2)[None]
+        return torch.einsum("bhwi,hwijd->bhwjd", weight, c.expand(*self.u.shape[1:3], *c.shape[2:]))
+
+    # How the passes of torchcaps.ops want their tensors: children first, instances (h w b) last, rows apart.
+
+    def _operator(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        if self._children is None:
+            self._children = rearrange(self.u, "b h w i (a x) -> i x a (h w b)", a=self.rows).contiguous()
+        bias = None if self.bias is None else rearrange(self.bias, "j (a y) -> j y a 1", a=self.rows)
+        return self._children, self.w, bias
+
+    def _split(self, v: Poses) -> Float[Tensor, "j y a m"]:
+        return rearrange(v, "b h w j (a y) -> j y a (h w b)", a=self.rows)
+
+    def _poses(self, s: Float[Tensor, "j y a m"]) -> Poses:
+        return rearrange(s, "j y a (h w b) -> b h w j (a y)", **self._lead)
+
+    def _parents(self, s: Float[Tensor, "j m"]) -> Float[Tensor, "b h w j"]:
+        return rearrange(s, "j (h w b) -> b h w j", **self._lead)
+
+    def _pair(self, c: Float[Tensor, "#b #h #w #i j"]) -> Float[Tensor, "#i j #m"]:
+        if c.shape[:3] != (1, 1, 1):
+            c = c.expand(*self.u.shape[:3], *c.shape[3:])
+        return rearrange(c, "b h w i j -> i j (h w b)")
+
+    def _unpair(self, c: Float[Tensor, "i j m"]) -> Coupling:
+        return rearrange(c, "i j (h w b) -> b h w i j", **self._lead)
+
+    def _flat(self, weight: PerChild | None) -> Tensor | None:
+        weight = self.present(weight)
+        return None if weight is None else rearrange(weight, "b h w i -> i (h w b)")
+
+    @property
+    def _lead(self) -> dict[str, int]:
+        return dict(zip("bhw", self.u.shape[:3], strict=True))
+
+
+def _maybe(function: Callable[[Tensor], Tensor], tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else function(tensor)

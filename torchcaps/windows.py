@@ -1,0 +1,98 @@
+"""Which children each parent sees: one index buffer serves gathering, padding and competition."""
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+Pair = int | tuple[int, int]
+
+
+def pair(value: Pair, what: str) -> tuple[int, int]:
+    """An integer, or two, as (height, width).
+
+    >>> pair(3, "stride")
+    (3, 3)
+    """
+    both = (value, value) if isinstance(value, int) else tuple(value)
+    if len(both) != 2:
+        raise ValueError(f"{what}={value!r} is not allowed: give one integer, or two as (height, width)")
+    return both
+
+
+class Windows(nn.Module):
+    """Windows of `window` positions, `stride` apart, over a `grid` padded by `padding`.
+
+    >>> Windows((6, 6), 32, window=3, stride=2).grid_out
+    (2, 2)
+    """
+
+    index: Int[Tensor, "k h w"]
+    missing: Bool[Tensor, "h w i"] | None
+
+    def __init__(
+        self, grid: tuple[int, int], n: int, *, window: Pair | None = None, stride: Pair = 1, padding: Pair = 0
+    ) -> None:
+        super().__init__()
+        self.grid, self.n = grid, n
+        self.stride, self.padding = pair(stride, "stride"), pair(padding, "padding")
+        self.window = grid if window is None else pair(window, "window")
+        self.grid_out = self._grid_out()
+        self.i = self.window[0] * self.window[1] * n
+        rows, cols = (self._reach(axis) for axis in range(2))
+        index = rows[:, None, :, None] * grid[1] + cols[None, :, None, :]
+        outside = (rows < 0)[:, None, :, None] | (cols < 0)[None, :, None, :]
+        # A padded child is the position after the last one: gathering finds zeros there.
+        index = torch.where(outside, grid[0] * grid[1], index)
+        self.register_buffer("index", rearrange(index, "k l h w -> (k l) h w"), persistent=False)
+        gone = rearrange(outside, "k l h w -> h w (k l)").repeat_interleave(n, dim=-1)
+        self.register_buffer("missing", gone if bool(outside.any()) else None, persistent=False)
+
+    def _grid_out(self) -> tuple[int, int]:
+        padded = tuple(g + 2 * p for g, p in zip(self.grid, self.padding, strict=True))
+        for name, values, least in (
+            ("window", self.window, 1),
+            ("stride", self.stride, 1),
+            ("padding", self.padding, 0),
+        ):
+            if min(values) < least:
+                raise ValueError(f"{name}={values} is not allowed: each number must be at least {least}")
+        if any(k > g for k, g in zip(self.window, padded, strict=True)):
+            raise ValueError(
+                f"window={self.window} is larger than the grid {self.grid} with padding={self.padding}: "
+                f"allowed are windows up to {padded}, or window=None for the whole grid"
+            )
+        if any(p >= k for p, k in zip(self.padding, self.window, strict=True)):
+            raise ValueError(
+                f"padding={self.padding} would give parents that see no child with window={self.window}: "
+                f"each padding must be smaller than its window"
+            )
+        h, w = ((g - k) // s + 1 for g, k, s in zip(padded, self.window, self.stride, strict=True))
+        return h, w
+
+    def _reach(self, axis: int) -> Int[Tensor, "k h"]:
+        """Per window offset and parent the child's row (or column); −1 where that is padding."""
+        at = torch.arange(self.window[axis])[:, None] - self.padding[axis]
+        at = at + torch.arange(self.grid_out[axis]) * self.stride[axis]
+        return torch.where((at < 0) | (at >= self.grid[axis]), -1, at)
+
+    def gather(self, t: Float[Tensor, "b h w n *d"]) -> Float[Tensor, "b h2 w2 i *d"]:
+        """The children of every parent position, those of padding as zeros."""
+        if self.window == self.grid and self.missing is None:  # one window holds all: nothing to copy
+            return rearrange(t, "b h w n ... -> b 1 1 (h w n) ...")
+        flat = rearrange(t, "b h w n ... -> b (h w) n ...")
+        if self.missing is not None:
+            flat = torch.cat([flat, torch.zeros_like(flat[:, :1])], dim=1)
+        return rearrange(flat[:, self.index], "b k h w n ... -> b h w (k n) ...")
+
+    def compete(self, logits: Float[Tensor, "b h w i j"]) -> Float[Tensor, "b h w i j"]:
+        """Softmax over every parent a child can reach, in all the windows it belongs to (Hinton et al. 2018)."""
+        h, w = self.grid_out
+        own = rearrange(logits.logsumexp(-1), "b h w (k n) -> b (k h w) n", n=self.n)
+        at = self.index.flatten()
+        where = at[None, :, None].expand_as(own)
+        empty = own.new_full((own.shape[0], self.grid[0] * self.grid[1] + 1, self.n), -torch.inf)
+        top = empty.scatter_reduce(1, where, own.detach(), "amax")[:, at]
+        total = torch.zeros_like(empty).scatter_add(1, where, (own - top).exp())
+        whole = rearrange(top + total[:, at].log(), "b (k h w) n -> b h w (k n) 1", h=h, w=w)
+        return (logits - whole).exp()
