@@ -4,15 +4,15 @@ import sys
 
 import torch
 
-from tests.contracts.networks import WINDOWS, build, images
+from tests.contracts.networks import build, images
 
 
 def gradients(scores, net):
     return torch.autograd.grad(scores.sum(), list(net.parameters()), allow_unused=True, materialize_grads=True)
 
 
-def main(routing, backend):
-    for connection in WINDOWS:
+def main(routing, backend, *connections):
+    for connection in connections:
         torch.manual_seed(0)
         net = build(routing, "matrix", connection)
         for layer in net.layers:
