@@ -34,7 +34,7 @@ def test_peer2021_theorems_1_and_2(factory, connection):
 def test_a_bias_tells_them_apart(routing):
     """Section 4: with a bias the class scores of u and −u differ; without one they cannot."""
     x = torch.linspace(0.1, 1, 10).reshape(-1, 1, 1, 1)
-    biased, plain = sign(routing, bias=True), sign(routing, bias=False)
+    biased, plain = sign(routing=routing, bias=True), sign(routing=routing, bias=False)
     assert (biased(x).scores - biased(-x).scores).abs().min(-1).values.max() > 1e-4
     assert torch.equal(plain(x).scores, plain(-x).scores)
 

@@ -3,13 +3,14 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from torchcaps._version import __version__
+
 if TYPE_CHECKING:
+    from torchcaps.models import create_model, from_pretrained, list_models, model_info
     from torchcaps.network import CapsNet
     from torchcaps.schedule import Schedule, concurrent, sequential
     from torchcaps.types import CapsShape, Capsules, Parse, RoutingShape, State
     from torchcaps.votes import Votes
-
-__version__ = "0.1.0"
 
 # Found on first use, so that `torchcaps --help` need not wait for torch.
 _HOME = {
@@ -22,6 +23,10 @@ _HOME = {
     "State": "types",
     "Votes": "votes",
     "concurrent": "schedule",
+    "create_model": "models",
+    "from_pretrained": "models",
+    "list_models": "models",
+    "model_info": "models",
     "sequential": "schedule",
 }
 
@@ -34,7 +39,12 @@ __all__ = [
     "Schedule",
     "State",
     "Votes",
+    "__version__",
     "concurrent",
+    "create_model",
+    "from_pretrained",
+    "list_models",
+    "model_info",
     "sequential",
 ]
 

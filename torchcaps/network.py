@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from torchcaps.layers import CapsuleLayer, Head, PrimaryCapsules
+from torchcaps.layers import CapsuleLayer, Decoder, Head, PrimaryCapsules
+from torchcaps.losses import CrossEntropy, MarginLoss
+from torchcaps.model import Model
 from torchcaps.schedule import Schedule, sequential
 from torchcaps.types import RECORDS, Parse, Record
 
 
-class CapsNet(nn.Module):
+class CapsNet(Model):
     """A capsule network; its `Parse` is the record of what it did, so nothing is collected with hooks.
 
     >>> primary = PrimaryCapsules((1, 9, 9), n=4, d=8, kernel=5, stride=2)
@@ -22,6 +24,8 @@ class CapsNet(nn.Module):
     Args:
         backbone: any module from images to the feature map that `primary` was built for.
         layers: capsule layers, each built for the shape the one before gives.
+        decoder: draws images from the class capsules; it is asked beside the network, `net.decoder(parse, labels)`.
+        loss: the margin loss if not given, or cross entropy under a linear head.
         schedule: `sequential`, or `concurrent` (with `functools.partial(concurrent, iters=2)` to set its sweeps).
     """
 
@@ -32,9 +36,12 @@ class CapsNet(nn.Module):
         layers: Sequence[CapsuleLayer],
         head: Head,
         *,
+        decoder: Decoder | None = None,
+        loss: nn.Module | None = None,
         schedule: Schedule = sequential,
     ) -> None:
-        super().__init__()
+        usual = MarginLoss() if head.reads_activation else CrossEntropy()
+        super().__init__(loss=usual if loss is None else loss, decoder=decoder)
         if not layers:
             raise ValueError("layers=[] is not allowed: a capsule network needs at least one capsule layer")
         shapes = [primary.shape_out, *(layer.shape_out for layer in layers)]

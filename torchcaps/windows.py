@@ -72,8 +72,8 @@ class Windows(nn.Module):
 
     def _reach(self, axis: int) -> Int[Tensor, "k h"]:
         """Per window offset and parent the child's row (or column); −1 where that is padding."""
-        at = torch.arange(self.window[axis])[:, None] - self.padding[axis]
-        at = at + torch.arange(self.grid_out[axis]) * self.stride[axis]
+        at = torch.arange(self.window[axis], device="cpu")[:, None] - self.padding[axis]
+        at = at + torch.arange(self.grid_out[axis], device="cpu") * self.stride[axis]
         return torch.where((at < 0) | (at >= self.grid[axis]), -1, at)
 
     def gather(self, t: Float[Tensor, "b h w n *d"]) -> Float[Tensor, "b h2 w2 i *d"]:

@@ -19,6 +19,18 @@ def test_doctor_prints_what_it_found():
     assert all(name in plain.output for name in facts)
 
 
+def test_models_are_listed_with_their_costs():
+    plain = CliRunner().invoke(app, ["models", "peer2021/*"])
+    assert plain.exit_code == 0
+    assert "7,203,584" in plain.output
+    infos = json.loads(CliRunner().invoke(app, ["models", "--json"]).output)
+    assert {"name", "parameters", "multiply_adds", "paper"} <= infos[0].keys()
+    assert len(infos) > 30
+    unknown = CliRunner().invoke(app, ["models", "nobody/*"])
+    assert unknown.exit_code != 0
+    assert "no model matches 'nobody/*'" in str(unknown.exception)
+
+
 def test_help_does_not_wait_for_torch():
     code = "import sys, torchcaps.cli; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -157,8 +157,9 @@ def test_any_shape_equals_explicit_votes(grid, n, pose, stride, data):
         ({"rows": 3}, "the child's pose of d=4 cannot have rows=3: d must be a multiple of rows"),
         ({"d": 5, "rows": 2}, "the parent's pose of d=5 cannot have rows=2"),
         ({"n": 0}, "n=0, rows=1 is not allowed"),
-        ({"share": "some"}, "share='some' is not allowed: choose 'none', 'position' or 'all'"),
-        ({"competition": "none"}, "competition='none' is not allowed: choose 'window' or 'grid'"),
+        ({"share": "some"}, "share='some' is not allowed: choose one of 'none', 'position', 'all'"),
+        ({"competition": "none"}, "competition='none' is not allowed: choose one of 'window', 'grid'"),
+        ({"compat": "google"}, "compat='google' is not allowed: choose one of 'none', 'apple'"),
         ({"window": 5}, "is larger than the grid"),
     ],
 )

@@ -60,7 +60,7 @@ def train_sign(row: Row, epochs: int, seed: int, tick: "Callable[[], None]") -> 
     torch.manual_seed(seed)
     x: Tensor = torch.rand(20_000, 1, 1, 1) * 2 - 1
     y = (x.flatten() >= 0).long()
-    net, loss = sign(row.routing, bias=row.bias), MarginLoss(down_weight=1.0)
+    net, loss = sign(routing=row.routing, bias=row.bias), MarginLoss(down_weight=1.0)
     adam = torch.optim.Adam(net.parameters(), lr=5e-3)
     for _ in range(epochs):
         for batch in torch.randperm(len(x)).split(256):

@@ -1,7 +1,17 @@
 """The layers of a capsule network, from the features up."""
 
 from torchcaps.layers.capsule import CapsuleLayer
+from torchcaps.layers.decoder import ConvDecoder, Decoder, DenseDecoder
 from torchcaps.layers.head import ActivationHead, Head, LinearHead
 from torchcaps.layers.primary import PrimaryCapsules
 
-__all__ = ["ActivationHead", "CapsuleLayer", "Head", "LinearHead", "PrimaryCapsules"]
+__all__ = [
+    "ActivationHead",
+    "CapsuleLayer",
+    "ConvDecoder",
+    "Decoder",
+    "DenseDecoder",
+    "Head",
+    "LinearHead",
+    "PrimaryCapsules",
+]

@@ -1,9 +1,10 @@
 """A layer of capsules: windows, votes, routing."""
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
 import torch
-from einops import repeat
+from einops import rearrange, repeat
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -14,6 +15,7 @@ from torchcaps.windows import Pair, Windows
 
 Share = Literal["none", "position", "all"]
 Competition = Literal["window", "grid"]
+Compat = Literal["none", "apple"]
 
 
 class CapsuleLayer(nn.Module):
@@ -35,8 +37,9 @@ class CapsuleLayer(nn.Module):
         share: "none" gives each child of a window its own maps, "position" one per type of child, "all" one for all.
         vote_bias: whether a learned vector of each parent is added to its votes (peer2021, section 4.2).
         competition: whether a child's parents compete inside a window or across the grid (Hinton et al. 2018).
-        init_std: deviation of the first weights and first value of the vote bias; √(parents / (columns · children)), as
-            the authors of tsai2020 have it, if not given.
+        compat: "apple" mixes up poses and positions as the released code of tsai2020 does in its convolutional layers.
+        init_std: deviation of the first weights and first value of the vote bias (peer2021 has both alike); if not
+            given, the deviation that suits the routing, and 0.1.
         routing: builds the routing for this layer's shape.
     """
 
@@ -53,22 +56,23 @@ class CapsuleLayer(nn.Module):
         share: Share = "none",
         vote_bias: bool = False,
         competition: Competition = "window",
+        compat: Compat = "none",
         init_std: float | None = None,
         routing: RoutingFactory = Dynamic,
     ) -> None:
         super().__init__()
         d = below.d if d is None else d
-        _check(n, rows, {"child": below.d, "parent": d}, share, competition)
+        _check(n, rows, {"child": below.d, "parent": d}, share, competition, compat)
         self.windows = Windows(below.grid, below.n, window=window, stride=stride, padding=padding)
         self.shape_in, self.shape_out = below, CapsShape(self.windows.grid_out, n, d)
-        self.rows, self.share, self.competition = rows, share, competition
+        self.rows, self.share, self.competition, self.compat = rows, share, competition, compat
         i, x, y = self.windows.i, below.d // rows, d // rows
         maps = {"none": i, "position": below.n, "all": 1}[share]
-        std = (n / (x * i)) ** 0.5 if init_std is None else init_std
+        self.routing = routing(RoutingShape(self.shape_out.grid, i, n, below.d, d))
+        std = self.routing.weight_std(maps, x, y) if init_std is None else init_std
         # Three axes, so that nn.Module.to(memory_format=channels_last) leaves the weight alone.
         self.weight = nn.Parameter(torch.randn(maps, x, n * y) * std)
-        self.bias = nn.Parameter(torch.full((n, d), std)) if vote_bias else None
-        self.routing = routing(RoutingShape(self.shape_out.grid, i, n, below.d, d))
+        self.bias = nn.Parameter(torch.full((n, d), 0.1 if init_std is None else init_std)) if vote_bias else None
 
     def maps(self) -> Float[Tensor, "i x jy"]:
         """For each child of a window its maps to all parents, shared ones repeated."""
@@ -78,14 +82,16 @@ class CapsuleLayer(nn.Module):
 
     def votes(self, below: Capsules) -> Votes:
         """What the children say to every parent position."""
-        with torch.autocast(self.weight.device.type, enabled=False):
+        with _full_precision(self.weight):
             u, act = (self.windows.gather(t.to(self.weight.dtype)) for t in below)
+            if self.compat == "apple":
+                u = _scramble(u)
             n, grid_wide = self.shape_out.n, self.competition == "grid"
             return Votes(u, act, self.maps(), self.bias, n, self.rows, self.windows, grid_wide)
 
     def step(self, votes: Votes, state: State | None, t: int, *, record: bool = False) -> State:
         """One iteration of the routing; with `record`, its couplings stay in the state."""
-        with torch.autocast(self.weight.device.type, enabled=False):
+        with _full_precision(self.weight):
             after = self.routing.step(votes, state, t)
             if not record:
                 return after
@@ -97,13 +103,29 @@ class CapsuleLayer(nn.Module):
         )
 
 
-def _check(n: int, rows: int, sizes: dict[str, int], share: str, competition: str) -> None:
+def _full_precision(like: Tensor) -> AbstractContextManager[None]:
+    """Autocast off; where there is none (the meta device), nothing to turn off."""
+    known = torch.amp.is_autocast_available(like.device.type)
+    return torch.autocast(like.device.type, enabled=False) if known else nullcontext()
+
+
+def _scramble(u: Float[Tensor, "b h w i d"]) -> Float[Tensor, "b h w i d"]:
+    """Numbers laid out pose first, then position, and read as if position came first."""
+    _, h, w, _, d = u.shape
+    return rearrange(rearrange(u, "b h w i d -> b i (d h w)"), "b i (h w d) -> b h w i d", h=h, w=w, d=d)
+
+
+def _check(n: int, rows: int, sizes: dict[str, int], share: str, competition: str, compat: str) -> None:
     if n < 1 or rows < 1:
         raise ValueError(f"n={n}, rows={rows} is not allowed: both must be at least 1")
     for who, d in sizes.items():
         if d < 1 or d % rows:
             raise ValueError(f"the {who}'s pose of d={d} cannot have rows={rows}: d must be a multiple of rows")
-    if share not in ("none", "position", "all"):
-        raise ValueError(f"share={share!r} is not allowed: choose 'none', 'position' or 'all'")
-    if competition not in ("window", "grid"):
-        raise ValueError(f"competition={competition!r} is not allowed: choose 'window' or 'grid'")
+    allowed = {
+        "share": (share, ("none", "position", "all")),
+        "competition": (competition, ("window", "grid")),
+        "compat": (compat, ("none", "apple")),
+    }
+    for name, (value, choices) in allowed.items():
+        if value not in choices:
+            raise ValueError(f"{name}={value!r} is not allowed: choose one of {', '.join(map(repr, choices))}")

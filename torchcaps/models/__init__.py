@@ -1,1 +1,22 @@
-"""The networks of the papers, one paper a file."""
+"""The networks of the papers, one paper a file, baselines included."""
+
+from torchcaps.models import chen2019, gu2021, mitterreiter2023, peer2021, sabour2017, tsai2020
+from torchcaps.models._cost import multiply_adds
+from torchcaps.models._pretrained import from_pretrained
+from torchcaps.models._registry import Card, card, create_model, list_models, model_info
+
+__all__ = [
+    "Card",
+    "card",
+    "chen2019",
+    "create_model",
+    "from_pretrained",
+    "gu2021",
+    "list_models",
+    "mitterreiter2023",
+    "model_info",
+    "multiply_adds",
+    "peer2021",
+    "sabour2017",
+    "tsai2020",
+]

@@ -1,5 +1,6 @@
 """What every routing is: a step from one state of the parents to the next."""
 
+import math
 from collections.abc import Callable
 
 from jaxtyping import Float
@@ -39,6 +40,20 @@ class Routing(nn.Module):
     def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
         """How much of each child's vote a step from `state` gives to each parent."""
         raise TypeError(f"{type(self).__name__} must define couplings(votes, state)")
+
+    def weight_std(self, maps: int, x: int, y: int) -> float:
+        """The deviation of a layer's first weights, for `maps` different maps from `x` columns to `y`.
+
+        A vote is as long as its child. Routings that sum votes, or normalise the sum, have their own.
+        """
+        return 1 / math.sqrt(y)
+
+    def sum_std(self, coupling: float, maps: int, y: int) -> float:
+        """The same where parents are Σ_i c û_ij: they begin as long as their children, for a first coupling c.
+
+        Children with maps of their own add up like random steps, those that share a map like equal ones.
+        """
+        return math.sqrt(maps / y) / (coupling * self.shape.i)
 
     def extra_repr(self) -> str:
         return f"iters={self.iters}, {self.shape}"

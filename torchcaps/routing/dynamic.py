@@ -40,6 +40,9 @@ class Dynamic(Routing):
         self.prior = nn.Parameter(torch.zeros(1, 1, 1, shape.i, shape.j)) if prior else None
         self.bias = nn.Parameter(torch.full((shape.j, shape.d_out), bias_init)) if bias else None
 
+    def weight_std(self, maps: int, x: int, y: int) -> float:
+        return self.sum_std(1 / self.shape.j, maps, y)
+
     def step(self, votes: Votes, state: State | None, t: int) -> State:
         q = None if state is None else state.memory
         s, _ = votes.attend(q, self.prior, detach=self.detach)

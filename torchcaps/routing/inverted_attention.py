@@ -1,5 +1,7 @@
 """Inverted dot-product attention: parents compete for the attention of their children."""
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -37,6 +39,11 @@ class InvertedAttention(Routing):
     ) -> None:
         super().__init__(shape, iters=iters)
         self.norm = nn.LayerNorm(shape.d_out) if norm else nn.Identity()
+        if norm and shape.d_out == 1:
+            raise ValueError(
+                "inverted attention cannot normalise poses of d=1: the layer norm of a single number is constant; "
+                "use d > 1 or norm=False"
+            )
         self.activates = activations
         self.scale = shape.d_out**-0.5 if scale else 1.0
         self.inverse_temperature, self.variance_floor = inverse_temperature, variance_floor
@@ -45,6 +52,10 @@ class InvertedAttention(Routing):
 
     def _query(self, state: State | None) -> Tensor | None:
         return None if state is None else state.pose * self.scale
+
+    def weight_std(self, maps: int, x: int, y: int) -> float:
+        """√(parents / (columns · children)), as in the authors' released code."""
+        return math.sqrt(self.shape.j / (x * self.shape.i))
 
     def step(self, votes: Votes, state: State | None, t: int) -> State:
         q = self._query(state)

@@ -33,6 +33,9 @@ class SelfAttention(Routing):
         total, _ = votes.fold(torch.ones_like(self.prior))
         return total / math.sqrt(self.shape.d_out)
 
+    def weight_std(self, maps: int, x: int, y: int) -> float:
+        return self.sum_std(1 / self.shape.j, maps, y)
+
     def step(self, votes: Votes, state: State | None, t: int) -> State:
         attended, _ = votes.attend(self._siblings(votes))
         expected, _ = votes.fold(self.prior)

@@ -1,5 +1,7 @@
 """Couplings that are parameters, learned with everything else."""
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -36,11 +38,17 @@ class Trainable(Routing):
         size = (*grid, shape.i, shape.j, shape.d_out if per_dim else 1)
         self.c = nn.Parameter(torch.empty(size).uniform_(-bound, bound))
 
+    def coefficients(self) -> Float[Tensor, "#h #w i j #d"]:
+        return self.c
+
+    def weight_std(self, maps: int, x: int, y: int) -> float:
+        return self.sum_std(1 / math.sqrt(self.shape.i), maps, y)
+
     def step(self, votes: Votes, state: State | None, t: int) -> State:
-        s, _ = votes.fold(self.c)
+        s, _ = votes.fold(self.coefficients())
         v = self.squash(s)
         return State(v, length(v))
 
     def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
         """The learned coefficients; where they differ by dimension, their mean over the dimensions."""
-        return self.c.mean(-1).expand(*votes.u.shape[:4], self.shape.j)
+        return self.coefficients().mean(-1).expand(*votes.u.shape[:4], self.shape.j)

@@ -38,6 +38,9 @@ class Uniform(Routing):
         here = (~missing).to(votes.u.dtype)
         return repeat(here / here.sum(-1, keepdim=True), "h w i -> h w i j 1", j=self.shape.j)
 
+    def weight_std(self, maps: int, x: int, y: int) -> float:
+        return self.sum_std(1 / (self.shape.i if self.over == "children" else self.shape.j), maps, y)
+
     def step(self, votes: Votes, state: State | None, t: int) -> State:
         s, _ = votes.fold(self._coupling(votes))
         v = self.squash(s)

@@ -1,0 +1,75 @@
+"""What every model promises: its paper's input and any other, any routing, and the way to disk."""
+
+import inspect
+
+import pytest
+import torch
+
+from torchcaps.losses import ReconstructionLoss, multi_hot
+from torchcaps.models import card, create_model, from_pretrained, list_models
+from torchcaps.routing import ROUTINGS
+
+SMALL = 0.1
+CAPSULES = [name for name in list_models() if card(name).routing]
+
+
+def step(name, batch=2, **options):
+    """One forward and backward pass with the model's own loss and decoder."""
+    entry = card(name)
+    net = create_model(name, **options)
+    default = {k: p.default for k, p in inspect.signature(entry.build).parameters.items()}
+    size = options.get("image_size", entry.image[1:])
+    image = (options.get("in_chans", entry.image[0]), *((size, size) if isinstance(size, int) else size))
+    classes = options.get("num_classes", default["num_classes"])
+    x, labels = torch.rand(batch, *image), torch.randint(0, classes, (batch,))
+    parse = net(x)
+    assert parse.scores.shape == (batch, classes)
+    loss = net.loss(parse.scores, multi_hot(labels, classes))
+    if net.decoder is not None:
+        loss = loss + ReconstructionLoss()(net.decoder, parse, labels[:, None], x[:, None])
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert all(torch.isfinite(p.grad).all() for p in net.parameters() if p.grad is not None)
+    assert any(p.grad.abs().max() > 0 for p in net.parameters() if p.grad is not None)
+    return net
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_the_papers_input(name):
+    step(name, width=SMALL)
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_other_images_and_classes(name):
+    size = 2 if name == "peer2021/sign" else (44, 37)
+    step(name, width=SMALL, num_classes=3, in_chans=2, image_size=size)
+
+
+@pytest.mark.parametrize(
+    ("name", "routing"),
+    [(n, r) for n in CAPSULES for r in ROUTINGS if (n, r) != ("peer2021/sign", "inverted_attention")],
+)
+def test_any_routing(name, routing):
+    net = step(name, width=0.05, routing=routing)
+    assert all(type(layer.routing) is ROUTINGS[routing] or routing == "trainable" for layer in net.layers)
+
+
+def test_what_mathematics_forbids_is_explained():
+    with pytest.raises(ValueError, match="the layer norm of a single number is constant"):
+        create_model("peer2021/sign", routing="inverted_attention")
+
+
+@pytest.mark.parametrize("name", CAPSULES)
+def test_a_routing_factory_and_a_backbone_of_ones_own(name):
+    backbone = torch.nn.Conv2d(card(name).image[0], 8, 1)
+    net = step(name, width=0.05, routing=ROUTINGS["dynamic"], backbone=backbone)
+    assert net.backbone is backbone or backbone in net.backbone
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_round_trip_to_disk(name, tmp_path):
+    net = create_model(name, width=SMALL).eval()
+    x = torch.rand(2, *card(name).image)
+    again = from_pretrained(net.save_pretrained(tmp_path)).eval()
+    assert torch.equal(net(x).scores, again(x).scores)
+    assert again.recipe == net.recipe

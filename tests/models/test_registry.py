@@ -1,0 +1,124 @@
+"""Finding, building and keeping models: what a user's mistakes are answered with."""
+
+import json
+
+import pytest
+import torch
+
+from torchcaps.models import create_model, from_pretrained, list_models
+from torchcaps.models._assemble import feature_shape
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("sabour2017/capsnt", "did you mean 'sabour2017/capsnet'"),
+        ("tsai2020/inverted", "'tsai2020/inverted_simple'"),
+        ("zzzz", r"list_models\(\) names them all"),
+    ],
+)
+def test_unknown_names_are_answered_with_the_nearest(name, hint):
+    with pytest.raises(ValueError, match=f"there is no model {name!r}: .*{hint}"):
+        create_model(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_class": 3}, "has no option 'num_class': did you mean 'num_classes'"),
+        ({"routing": "magic"}, "routing='magic' is not allowed: choose one of 'uniform'"),
+        (
+            {"backbone": "vgg"},
+            "backbone='vgg' is not allowed: choose one of 'tsai_resnet', 'resnet18', or give a module",
+        ),
+        ({"loss": "l2"}, "loss='l2' is not allowed: choose one of 'margin'"),
+        ({"reconstruction": "some"}, "reconstruction='some' is not allowed"),
+        ({"width": 0.0}, "width=0.0 is not allowed: it must be positive"),
+        ({"image_size": 6}, r"the backbone cannot take images of \(1, 6, 6\)"),
+        ({"image_size": 12}, "is larger than the grid"),
+    ],
+)
+def test_bad_options_are_named(options, message, no_shape_checks):
+    with pytest.raises(ValueError, match=message):
+        create_model("sabour2017/capsnet", **{"width": 0.1, **options})
+
+
+@pytest.mark.parametrize(("name", "option"), [("peer2021/rba", "depth"), ("mitterreiter2023/capsnet", "layers")])
+def test_too_few_layers_are_named(name, option):
+    with pytest.raises(ValueError, match=f"{option}=1 is not allowed"):
+        create_model(name, **{option: 1})
+
+
+def test_a_backbone_must_return_a_feature_map():
+    with pytest.raises(ValueError, match=r"a feature map .* is needed"):
+        feature_shape(torch.nn.Flatten(), (1, 8, 8))
+
+
+def test_patterns():
+    assert list_models("peer2021/*") == ["peer2021/em", "peer2021/rba", "peer2021/sign"]
+    assert list_models("nothing*") == []
+
+
+@pytest.fixture
+def saved(tmp_path):
+    create_model("peer2021/sign").save_pretrained(tmp_path)
+    return tmp_path
+
+
+def edit(path, **changes):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_damage_is_named(saved):
+    weights = saved / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-3])
+    with pytest.raises(ValueError, match=r"model\.safetensors is damaged or not the file that was saved"):
+        from_pretrained(saved)
+    weights.unlink()
+    with pytest.raises(FileNotFoundError, match=r"there is no model\.safetensors"):
+        from_pretrained(saved)
+
+
+def test_a_pickle_in_disguise_is_refused(saved):
+    import hashlib
+
+    torch.save({"weight": torch.ones(2)}, saved / "model.safetensors")
+    edit(saved / "config.json", sha256=hashlib.sha256((saved / "model.safetensors").read_bytes()).hexdigest())
+    with pytest.raises(ValueError, match=r"is not a safetensors file"):
+        from_pretrained(saved)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": 99, "torchcaps": "7.0"}, "has format 99, saved by torchcaps 7.0: this version reads 1"),
+        ({"name": "peer2021/sgn"}, "there is no model 'peer2021/sgn': did you mean 'peer2021/sign'"),
+        ({"options": {"bias": True}}, "does not fit peer2021/sign of this version"),
+    ],
+)
+def test_another_version_is_named(saved, changes, message):
+    edit(saved / "config.json", **changes)
+    with pytest.raises(ValueError, match=message):
+        from_pretrained(saved)
+
+
+def test_foreign_configs_are_named(saved):
+    (saved / "config.json").write_text("{")
+    with pytest.raises(ValueError, match="is not JSON"):
+        from_pretrained(saved)
+    (saved / "config.json").write_text('{"architectures": ["BertModel"]}')
+    with pytest.raises(ValueError, match="is not a torchcaps model"):
+        from_pretrained(saved)
+    (saved / "config.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"there is no config\.json"):
+        from_pretrained(saved)
+
+
+def test_what_json_cannot_hold_is_not_saved(tmp_path):
+    net = create_model("peer2021/rba", width=0.1, backbone=torch.nn.Conv2d(1, 4, 9))
+    with pytest.raises(ValueError, match=r"option backbone=.* is an object that JSON cannot hold"):
+        net.save_pretrained(tmp_path)
+    net.recipe = {}
+    with pytest.raises(ValueError, match="only a network built by create_model knows its recipe"):
+        net.save_pretrained(tmp_path)

@@ -1,0 +1,13 @@
+"""What a model costs, found without computing anything."""
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from torchcaps.model import Model
+
+
+def multiply_adds(model: Model, image: tuple[int, int, int]) -> int:
+    """The multiply-adds of all convolutions and matrix products for one image; the model is on the meta device."""
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model.eval()(torch.zeros(1, *image, device="meta"))
+    return int(counter.get_total_flops()) // 2

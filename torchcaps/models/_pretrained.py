@@ -1,0 +1,60 @@
+"""Models back from disk."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load
+
+from torchcaps.model import CONFIG, FORMAT, WEIGHTS, Model
+from torchcaps.models._registry import create_model
+
+
+def from_pretrained(directory: str | Path) -> Model:
+    """The model that `save_pretrained` wrote into a directory; damage is named, and nothing is ever unpickled."""
+    config = _config(Path(directory) / CONFIG)
+    path = Path(directory) / WEIGHTS
+    data = _read(path)
+    if hashlib.sha256(data).hexdigest() != config["sha256"]:
+        raise ValueError(
+            f"{path} is damaged or not the file that was saved: its checksum differs from that in {CONFIG}"
+        )
+    try:
+        weights = load(data)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is not a safetensors file: {error}") from error
+    model = create_model(config["name"], **config["options"])
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{path} does not fit {config['name']} of this version (it was saved by torchcaps {config['torchcaps']}): "
+            f"{error}"
+        ) from error
+    return model
+
+
+def _config(path: Path) -> dict[str, Any]:
+    try:
+        config: Any = json.loads(_read(path))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from error
+    wanted = {"format", "torchcaps", "name", "options", "sha256"}
+    if not isinstance(config, dict) or not wanted <= config.keys():
+        raise ValueError(f"{path} is not a torchcaps model: it must hold {', '.join(sorted(wanted))}")
+    if config["format"] != FORMAT:
+        raise ValueError(
+            f"{path} has format {config['format']!r}, saved by torchcaps {config['torchcaps']}: this version reads "
+            f"{FORMAT}"
+        )
+    return config
+
+
+def _read(path: Path) -> bytes:
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"there is no {path.name} in {path.parent}: save_pretrained writes {CONFIG} and {WEIGHTS}"
+        )
+    return path.read_bytes()

@@ -1,0 +1,103 @@
+"""Models by name: what there is, what it costs, and how it is built."""
+
+import difflib
+import fnmatch
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torchcaps.model import Model
+
+Builder = Callable[..., Model]
+
+
+class Card(NamedTuple):
+    """What is known of a model before it is built.
+
+    `parameters` and `multiply_adds` (of all convolutions and matrix products, for one image) are exact for the default
+    options; the tests build every model and count again.
+    """
+
+    name: str
+    paper: str
+    section: str
+    summary: str
+    image: tuple[int, int, int]
+    classes: int
+    routing: str | None
+    parameters: int
+    multiply_adds: int
+    build: Builder
+
+
+CARDS: dict[str, Card] = {}
+
+
+def register(
+    name: str,
+    build: Builder,
+    *,
+    section: str,
+    summary: str,
+    image: tuple[int, int, int],
+    parameters: int,
+    multiply_adds: int,
+    classes: int = 10,
+    routing: str | None = None,
+) -> None:
+    """Enter a model under the name `paper/model`."""
+    paper = name.split("/")[0]
+    CARDS[name] = Card(name, paper, section, summary, image, classes, routing, parameters, multiply_adds, build)
+
+
+def list_models(pattern: str = "*") -> list[str]:
+    """The names of all models, or of those that match a pattern.
+
+    >>> list_models("tsai2020/inverted*")
+    ['tsai2020/inverted_resnet', 'tsai2020/inverted_simple']
+    """
+    return sorted(name for name in CARDS if fnmatch.fnmatch(name, pattern))
+
+
+def card(name: str) -> Card:
+    """The card of a model; an unknown name is answered with the nearest ones."""
+    if name in CARDS:
+        return CARDS[name]
+    near = difflib.get_close_matches(name, CARDS, n=3, cutoff=0.4)
+    near += [known for known in CARDS if name.lower() in known and known not in near][:3]
+    hint = f"did you mean {', '.join(map(repr, near))}?" if near else "list_models() names them all"
+    raise ValueError(f"there is no model {name!r}: {hint}")
+
+
+def model_info(name: str) -> dict[str, Any]:
+    """Paper, section, input, classes, routing, exact parameters and multiply-adds of a model with its default options.
+
+    >>> info = model_info("sabour2017/capsnet")
+    >>> info["parameters"], info["routing"]
+    (8215568, 'dynamic')
+    """
+    known = card(name)._asdict()
+    del known["build"]
+    return known
+
+
+def create_model(name: str, **options: Any) -> Model:
+    """Build a model of the papers, with its options or others.
+
+    Every model takes `num_classes`, `in_chans`, `image_size` and `width`; every capsule model also takes `routing`, a
+    name or a factory, and `backbone`, a name or a module. The rest are the papers' ablations.
+
+    >>> net = create_model("sabour2017/capsnet", num_classes=5, in_chans=3, image_size=48, width=0.1)
+    >>> net(torch.rand(2, 3, 48, 48)).scores.shape
+    torch.Size([2, 5])
+    """
+    build = card(name).build
+    allowed = inspect.signature(build).parameters
+    for option in options:
+        if option not in allowed:
+            near = difflib.get_close_matches(option, allowed, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise ValueError(f"{name} has no option {option!r}: {hint}it takes {', '.join(allowed)}")
+    model = build(**options)
+    model.recipe = {"name": name, "options": dict(options)}
+    return model

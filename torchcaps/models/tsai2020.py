@@ -1,0 +1,364 @@
+"""Capsules with Inverted Dot-Product Attention Routing (Tsai, Srivastava, Goh, Salakhutdinov 2020).
+
+Inverted attention with matrix capsules under concurrent routing, the dynamic and EM networks it is compared with, and
+the convolutional baselines. Trained for 350 epochs, the rate divided by ten at 150 and 250: SGD at 0.1 (momentum 0.9,
+weight decay 5e-4) for inverted attention and the baselines, Adam at 1e-3 for dynamic and at 1e-2 for EM routing.
+"""
+
+from functools import partial
+
+from torch import nn
+
+from torchcaps.baseline import ConvNet
+from torchcaps.functional import identity
+from torchcaps.layers import ActivationHead, CapsuleLayer, LinearHead, PrimaryCapsules
+from torchcaps.layers.capsule import Compat
+from torchcaps.losses import make_loss
+from torchcaps.models._assemble import (
+    RoutingChoice,
+    Size,
+    assemble,
+    choose_routing,
+    feature_shape,
+    image_shape,
+    widen,
+)
+from torchcaps.models._backbones import Backbone, choose_backbone, convolutions, resnet18, tsai_resnet
+from torchcaps.models._registry import register
+from torchcaps.network import CapsNet
+from torchcaps.routing import EM, Dynamic, InvertedAttention, RoutingFactory
+from torchcaps.schedule import Schedule, concurrent, sequential
+
+MANY_CLASSES = 50  # from here on the network is that of CIFAR-100
+
+
+def _schedule(concurrently: bool, iters: int) -> Schedule:  # noqa: FBT001
+    return partial(concurrent, iters=iters) if concurrently else sequential
+
+
+def inverted(
+    *,
+    num_classes: int = 10,
+    in_chans: int = 3,
+    image_size: Size = 32,
+    width: float = 1.0,
+    side: int | None = None,
+    iters: int = 2,
+    backbone: Backbone = None,
+    routing: RoutingChoice = "inverted_attention",
+    norm: bool = True,
+    activations: bool = False,
+    concurrently: bool = True,
+    compat: Compat = "none",
+    loss: str = "ce",
+) -> CapsNet:
+    """Two convolutional and one or two fully connected capsule layers of matrix capsules (tables 8 and 9).
+
+    Args:
+        side: of a pose matrix; 4 as for CIFAR-10, 6 with a layer of 20 capsules more as for CIFAR-100; by the number of
+            classes if not given.
+        iters: routing iterations.
+        backbone: one convolution, "tsai_resnet", or a module.
+        norm, activations, concurrently: without the first, with the second, without the third: ablations A, C and B.
+        compat: "apple" for the mixed-up poses of the released code.
+    """
+    large = num_classes >= MANY_CLASSES if side is None else side > 4
+    side = (6 if large else 4) if side is None else side
+    d, types = side * side, widen(32, width)
+    own = partial(InvertedAttention, iters=iters, norm=norm, activations=activations)
+    chosen = choose_routing(routing, {"inverted_attention": own})
+    conv = nn.Conv2d(in_chans, widen(128 if large else 256, width), 3, 2, 1)
+    layer = partial(CapsuleLayer, rows=side, routing=chosen, compat=compat)
+    middle = [partial(layer, n=widen(20, width))] if large else []
+    return assemble(
+        choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, width),
+        image_shape(in_chans, image_size),
+        partial(PrimaryCapsules, n=types, d=d, bias=False, norm=True, squash=identity, activation="one"),
+        [
+            partial(layer, n=types, window=3, stride=2),
+            partial(layer, n=types, window=3),
+            *middle,
+            partial(layer, n=num_classes),
+        ],
+        head=LinearHead,
+        schedule=_schedule(concurrently, iters),
+        loss=loss,
+    )
+
+
+def dynamic(
+    *,
+    num_classes: int = 10,
+    in_chans: int = 3,
+    image_size: Size = 32,
+    width: float = 1.0,
+    iters: int = 3,
+    backbone: Backbone = None,
+    routing: RoutingChoice = "dynamic",
+    loss: str = "margin",
+) -> CapsNet:
+    """CapsNet for CIFAR (tables 4 and 5): 9×9 convolutions, 2048 capsules of 8, class capsules of 16, no decoder.
+
+    Args:
+        backbone: one convolution, or "resnet" with a stage of 256 before a convolution of stride 1; or a module.
+    """
+    deep = backbone == "resnet"
+    own = tsai_resnet(in_chans, width, last=256) if deep else convolutions(in_chans, [(widen(256, width), 9, 1)])
+    chosen = choose_routing(routing, {"dynamic": partial(Dynamic, iters=iters)})
+    return assemble(
+        choose_backbone(None if deep else backbone, own, in_chans, width),
+        image_shape(in_chans, image_size),
+        partial(PrimaryCapsules, n=widen(32, width), d=8, kernel=9, stride=1 if deep else 2),
+        [partial(CapsuleLayer, n=num_classes, d=16, routing=chosen)],
+        loss=loss,
+    )
+
+
+def em(
+    *,
+    num_classes: int = 10,
+    in_chans: int = 3,
+    image_size: Size = 32,
+    width: float = 1.0,
+    iters: int = 2,
+    backbone: Backbone = None,
+    routing: RoutingChoice = "em",
+    loss: str = "spread",
+) -> CapsNet:
+    """Matrix capsules with EM routing (tables 6 and 7); the last layer shares its maps over positions."""
+    types = widen(32, width)
+    channels = widen(256, width)
+    conv = nn.Sequential(nn.Conv2d(in_chans, channels, 4, 2, 1), nn.BatchNorm2d(channels), nn.ReLU())
+    layer = partial(CapsuleLayer, rows=4, routing=choose_routing(routing, {"em": partial(EM, iters=iters)}))
+    return assemble(
+        choose_backbone(backbone, conv, in_chans, width),
+        image_shape(in_chans, image_size),
+        partial(PrimaryCapsules, n=types, d=16, squash=identity, activation="learned"),
+        [
+            partial(layer, n=types, window=3, stride=2),
+            partial(layer, n=types, window=3),
+            partial(layer, n=num_classes, share="position"),
+        ],
+        head=ActivationHead,
+        loss=loss,
+    )
+
+
+def cnn_simple(
+    *, num_classes: int = 10, in_chans: int = 3, image_size: Size = 32, width: float = 1.0, loss: str = "ce"
+) -> ConvNet:
+    """The baseline CNN of tables 2 and 3: three convolutions of 1024 with average pooling between."""
+    c = widen(1024, width)
+    body = nn.Sequential(
+        nn.Conv2d(in_chans, c, 3, 2, 1),
+        nn.ReLU(),
+        nn.Conv2d(c, c, 3, 2, 1),
+        nn.ReLU(),
+        nn.BatchNorm2d(c),
+        nn.AvgPool2d(2),
+        nn.Conv2d(c, c, 3, 2, 1),
+        nn.ReLU(),
+        nn.BatchNorm2d(c),
+        nn.AdaptiveAvgPool2d(1),
+    )
+    feature_shape(body, image_shape(in_chans, image_size))
+    return ConvNet(nn.Sequential(body, nn.Flatten(), nn.Linear(c, num_classes)), loss=make_loss(loss))
+
+
+def resnet(
+    *, num_classes: int = 10, in_chans: int = 3, image_size: Size = 32, width: float = 1.0, loss: str = "ce"
+) -> ConvNet:
+    """The CIFAR ResNet-18 (He et al. 2016)."""
+    features = resnet18(in_chans, width)
+    c, _, _ = feature_shape(features, image_shape(in_chans, image_size))
+    pool = [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+    return ConvNet(nn.Sequential(features, *pool, nn.Linear(c, num_classes)), loss=make_loss(loss))
+
+
+def diverse(
+    *,
+    num_classes: int = 10,
+    in_chans: int = 1,
+    image_size: Size = 36,
+    width: float = 1.0,
+    rows: int = 8,
+    types: int = 16,
+    iters: int = 2,
+    backbone: Backbone = None,
+    routing: RoutingChoice = "inverted_attention",
+    loss: str = "bce",
+) -> CapsNet:
+    """The capsule networks for DiverseMultiMNIST (tables 10 and 11): 64-D poses, one convolutional and one full layer.
+
+    Args:
+        rows: 8 for matrix poses, 1 for vectors.
+        types: of capsules; 16 in the tables.
+        routing: "dynamic" squashes its poses instead of normalising them.
+    """
+    inverted_here = routing == "inverted_attention"
+    n = widen(types, width)
+    own: dict[str, RoutingFactory] = {
+        "inverted_attention": partial(InvertedAttention, iters=iters),
+        "dynamic": Dynamic,
+    }
+    layer = partial(CapsuleLayer, rows=rows, routing=choose_routing(routing, own))
+    conv = nn.Conv2d(in_chans, widen(1024, width), 3, 2, 1)
+    first = partial(PrimaryCapsules, n=n, d=64, kernel=3, stride=2, bias=False)
+    return assemble(
+        choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, width),
+        image_shape(in_chans, image_size),
+        partial(first, norm=True, squash=identity, activation="one") if inverted_here else first,
+        [partial(layer, n=n, window=3), partial(layer, n=num_classes)],
+        head=LinearHead if inverted_here else ActivationHead,
+        schedule=_schedule(inverted_here, iters),
+        loss="bce_lengths" if loss == "bce" and not inverted_here else loss,
+    )
+
+
+def diverse_cnn(
+    *,
+    num_classes: int = 10,
+    in_chans: int = 1,
+    image_size: Size = 36,
+    width: float = 1.0,
+    pool: bool = True,
+    loss: str = "bce",
+) -> ConvNet:
+    """The baseline CNN for DiverseMultiMNIST (table 12).
+
+    Args:
+        pool: a linear layer at each position and their average, or one linear layer over the whole map.
+    """
+    c, units = widen(1024, width), widen(640, width)
+    convs = nn.Sequential(
+        nn.Conv2d(in_chans, c, 3, 2, 1),
+        nn.ReLU(),
+        nn.Conv2d(c, c, 3, 2),
+        nn.ReLU(),
+        nn.BatchNorm2d(c),
+        nn.Conv2d(c, c, 3),
+        nn.ReLU(),
+        nn.BatchNorm2d(c),
+    )
+    _, h, w = feature_shape(convs, image_shape(in_chans, image_size))
+    reduce = [nn.Conv2d(c, units, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten()] if pool else [nn.Flatten()]
+    last = [] if pool else [nn.Linear(c * h * w, units)]
+    return ConvNet(nn.Sequential(convs, *reduce, *last, nn.Linear(units, num_classes)), loss=make_loss(loss))
+
+
+_cifar = partial(register, image=(3, 32, 32))
+_diverse = partial(register, image=(1, 36, 36))
+_cifar(
+    "tsai2020/inverted_simple",
+    inverted,
+    section="table 8",
+    summary="inverted attention on one convolution",
+    routing="inverted_attention",
+    parameters=561_297,
+    multiply_adds=79_995_040,
+)
+_cifar(
+    "tsai2020/inverted_resnet",
+    partial(inverted, backbone="tsai_resnet"),
+    section="appendix A.1",
+    summary="inverted attention on a residual backbone",
+    routing="inverted_attention",
+    parameters=1_828_817,
+    multiply_adds=574_922_912,
+)
+_cifar(
+    "tsai2020/dynamic_simple",
+    dynamic,
+    section="table 4",
+    summary="CapsNet for CIFAR",
+    routing="dynamic",
+    parameters=7_992_576,
+    multiply_adds=383_434_752,
+)
+_cifar(
+    "tsai2020/dynamic_resnet",
+    partial(dynamic, backbone="resnet"),
+    section="appendix A.1",
+    summary="CapsNet on a residual backbone with a stage of 256",
+    routing="dynamic",
+    parameters=12_451_136,
+    multiply_adds=1_674_772_480,
+)
+_cifar(
+    "tsai2020/em_simple",
+    em,
+    section="table 6",
+    summary="matrix capsules with EM routing",
+    routing="em",
+    parameters=453_044,
+    multiply_adds=171_964_224,
+)
+_cifar(
+    "tsai2020/em_resnet",
+    partial(em, backbone="tsai_resnet"),
+    section="appendix A.1",
+    summary="EM routing on a residual backbone",
+    routing="em",
+    parameters=1_710_580,
+    multiply_adds=664_467_264,
+)
+_cifar(
+    "tsai2020/cnn_simple",
+    cnn_simple,
+    section="table 2",
+    summary="three convolutions of 1024",
+    parameters=18_919_434,
+    multiply_adds=648_816_640,
+)
+_cifar(
+    "tsai2020/resnet18",
+    resnet,
+    section="section 5",
+    summary="CIFAR ResNet-18",
+    parameters=11_173_962,
+    multiply_adds=555_422_720,
+)
+_diverse(
+    "tsai2020/diverse_matrix",
+    diverse,
+    section="table 10",
+    summary="8×8 poses",
+    routing="inverted_attention",
+    parameters=9_963_969,
+    multiply_adds=655_331_968,
+)
+_diverse(
+    "tsai2020/diverse_vector",
+    partial(diverse, rows=1),
+    section="table 11",
+    summary="64-D poses",
+    routing="inverted_attention",
+    parameters=42_478_017,
+    multiply_adds=993_890_944,
+)
+_diverse(
+    "tsai2020/diverse_matrix_42m",
+    partial(diverse, types=64),
+    section="section 6",
+    summary="8×8 poses, 64 types of capsules instead of 16",
+    routing="inverted_attention",
+    parameters=41_593_281,
+    multiply_adds=3_121_975_936,
+)
+_diverse(
+    "tsai2020/diverse_dynamic",
+    partial(diverse, rows=1, routing="dynamic"),
+    section="figure 5",
+    summary="64-D poses with dynamic routing",
+    routing="dynamic",
+    parameters=42_477_568,
+    multiply_adds=1_696_960_512,
+)
+_diverse(
+    "tsai2020/diverse_cnn",
+    diverse_cnn,
+    section="table 12",
+    summary="three convolutions of 1024, pooled",
+    parameters=19_553_162,
+    multiply_adds=970_303_744,
+)
