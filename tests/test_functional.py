@@ -28,3 +28,12 @@ def test_gradients_are_right_and_finite_at_zero(name):
     SQUASHES[name](zero).sum().backward()
     length(zero).sum().backward()
     assert torch.isfinite(zero.grad).all()
+
+
+@pytest.mark.parametrize("name", ["squash", "squash_exp"])
+def test_half_precision_neither_overflows_nor_divides_by_zero(name):
+    s = torch.tensor([[0.0, 0.0], [600.0, 0.0]], dtype=torch.float16)
+    v = SQUASHES[name](s)
+    assert v.dtype == torch.float16
+    assert torch.isfinite(v).all()
+    assert v[1, 0] >= 0.99

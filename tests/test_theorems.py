@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from tests.contracts.networks import build, images
-from torchcaps.functional import squash
-from torchcaps.layers import CapsuleLayer
+from torchcaps.functional import length, squash
+from torchcaps.layers import ActivationHead, CapsuleLayer
 from torchcaps.losses import MarginLoss
 from torchcaps.models.peer2021 import sign
 from torchcaps.routing import EM, Dynamic
@@ -41,12 +41,14 @@ def test_a_bias_tells_them_apart(routing):
 
 @pytest.mark.parametrize("present", [0.0, 1.0])
 def test_mitterreiter2023_theorem_1(present):
-    """The margin loss pulls an output capsule with a force that does not depend on how short the capsule is."""
+    """The margin loss pulls an output capsule along its pose with 2(m⁺ − ‖u‖): the force does not vanish with it."""
     loss = MarginLoss()
     for size in (1e-4, 0.05, 0.3, 0.95):
         u = torch.randn(8, dtype=torch.double)
         u = (u / u.norm() * size).requires_grad_()
-        loss(u.norm().reshape(1, 1), torch.tensor([[present]], dtype=torch.double)).backward()
+        pose = u.reshape(1, 1, 1, 1, 8)
+        scores = ActivationHead(CapsShape((1, 1), 1, 8))(Capsules(pose, length(pose)))
+        loss(scores, torch.tensor([[present]], dtype=torch.double)).backward()
         n = u.norm()
         force = -present * max(0.0, 0.9 - n) + 0.5 * (1 - present) * max(0.0, n - 0.1)
         torch.testing.assert_close(u.grad, (force * 2 * u / n).detach())

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from torchcaps.losses import CrossEntropy
 from torchcaps.model import Model
-from torchcaps.types import Parse, Record
+from torchcaps.types import Parse, Record, check_record
 
 
 class ConvNet(Model):
@@ -20,4 +20,5 @@ class ConvNet(Model):
 
     def forward(self, x: Tensor, record: Record = "none") -> Parse:
         """Class logits; there is nothing to record."""
+        check_record(record)
         return Parse(self.body(x), [], [], [])

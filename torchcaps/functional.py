@@ -25,8 +25,8 @@ def squash(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s d"]:
     >>> squash(torch.tensor([3.0, 4.0])).norm()
     tensor(0.9615)
     """
-    n = length(s)[..., None]
-    return s * (n / (1 + n * n))
+    n = _wide(length(s)[..., None])
+    return s * (n / (1 + n * n)).to(s.dtype)
 
 
 def squash_exp(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s d"]:
@@ -35,8 +35,13 @@ def squash_exp(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s d"]:
     >>> squash_exp(torch.tensor([0.01, 0.0]))
     tensor([0.0100, 0.0000])
     """
-    n = length(s)[..., None].clamp_min(1e-12)
-    return s * (-torch.expm1(-n) / n)
+    n = _wide(length(s)[..., None]).clamp_min(1e-12)
+    return s * (-torch.expm1(-n) / n).to(s.dtype)
+
+
+def _wide(t: Tensor) -> Tensor:
+    """At least single precision: the square of a length overflows in half, and its floor vanishes."""
+    return t.to(torch.promote_types(t.dtype, torch.float32))
 
 
 def identity(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s d"]:

@@ -8,7 +8,7 @@ from torchcaps.layers import CapsuleLayer, Decoder, Head, PrimaryCapsules
 from torchcaps.losses import CrossEntropy, MarginLoss
 from torchcaps.model import Model
 from torchcaps.schedule import Schedule, sequential
-from torchcaps.types import RECORDS, Parse, Record
+from torchcaps.types import Parse, Record, check_record
 
 
 class CapsNet(Model):
@@ -61,8 +61,7 @@ class CapsNet(Model):
         self.schedule = schedule
 
     def forward(self, x: Tensor, record: Record = "none") -> Parse:
-        if record not in RECORDS:
-            raise ValueError(f"record={record!r} is not allowed: choose one of {', '.join(map(repr, RECORDS))}")
+        check_record(record)
         primary = self.primary(self.backbone(x))
         history = self.schedule(list(self.layers), primary, record)  # type: ignore[arg-type]
         tops = [states[-1] for states in history]

@@ -17,6 +17,12 @@ Record = Literal["none", "last", "all"]
 RECORDS: tuple[Record, ...] = ("none", "last", "all")
 
 
+def check_record(record: str) -> None:
+    """Refuse a record that is none of the three."""
+    if record not in RECORDS:
+        raise ValueError(f"record={record!r} is not allowed: choose one of {', '.join(map(repr, RECORDS))}")
+
+
 class Capsules(NamedTuple):
     """The capsules of one layer for a batch of images: what they look like, and whether they are there."""
 

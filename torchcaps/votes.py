@@ -1,7 +1,7 @@
 """The votes û_ij = u_i W_ij + b_j of children for parents: a linear operator, not a tensor.
 
 Whether the b·h·w·i·j·d numbers are ever built is this file's private matter, and they are not. A routing speaks
-to the votes through six verbs: `fold`, `combine`, `agree`, `compete`, `attend` and `moments`.
+to the votes through a few verbs: `combine` and `fold`, `agree`, `compete`, `attend`, and `moments`.
 """
 
 from collections.abc import Callable
@@ -104,13 +104,15 @@ class Votes:
 
     def uniform(self) -> Float[Tensor, "h w i j 1"]:
         """The couplings of a child without preference: one over the parents it can reach."""
+        if not self.grid_wide:
+            return self.u.new_full((1, 1, self.children, self.j, 1), 1 / self.j)
         none = self.u.new_zeros(1, *self.u.shape[1:4], self.j)
-        return rearrange(self.compete(none), "1 h w i j -> h w i j 1")[: self._varying, : self._varying]
+        return rearrange(self.compete(none), "1 h w i j -> h w i j 1")
 
-    @property
-    def _varying(self) -> int | None:
-        """A slice's end: uniform couplings differ by position only where the grid competes."""
-        return None if self.grid_wide else 1
+    def attention(self, query: Poses | None = None, prior: Float[Tensor, "#b #h #w #i j"] | None = None) -> Coupling:
+        """Softmax over parents of ⟨û_ij, query_j⟩ + prior_ij: the couplings that `attend` weighs the votes with."""
+        logits = self.u.new_zeros(*self.u.shape[:4], self.j) if query is None else self.agree(query)
+        return self.compete(logits if prior is None else logits + prior)
 
     def attend(
         self,
@@ -131,7 +133,7 @@ class Votes:
             c = prior[0].softmax(-1)
             return self.fold((c.detach() if detach else c).expand(1, 1, self.children, self.j)[..., None], weight)
         if self.grid_wide:
-            c = self._couplings(query, prior)
+            c = self.attention(query, prior)
             c = self.weigh(c.detach() if detach else c, weight)
             return self.combine(c), c.sum(-2)
         s, mass = ops.attend(
@@ -170,10 +172,6 @@ class Votes:
             )
         mass, first, second = found
         return self._parents(mass), self._poses(first), self._poses(second)
-
-    def _couplings(self, query: Poses | None, prior: Tensor | None) -> Coupling:
-        logits = self.score(query=query)
-        return self.compete(logits if prior is None else logits + prior)
 
     def weigh(self, c: Coupling, weight: PerChild | None = None) -> Coupling:
         """Couplings times the weight of their child, with none for the children of padding."""

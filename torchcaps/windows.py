@@ -14,8 +14,8 @@ def pair(value: Pair, what: str) -> tuple[int, int]:
     >>> pair(3, "stride")
     (3, 3)
     """
-    both = (value, value) if isinstance(value, int) else tuple(value)
-    if len(both) != 2:
+    both = (value, value) if isinstance(value, int) else tuple(value) if isinstance(value, tuple | list) else ()
+    if len(both) != 2 or not all(isinstance(v, int) for v in both):
         raise ValueError(f"{what}={value!r} is not allowed: give one integer, or two as (height, width)")
     return both
 

@@ -1,4 +1,4 @@
-"""Small networks for the contracts: every routing, pose and connection, with capsules given as images."""
+"""Small networks for the contracts: every routing, pose and connection, above a 1×1 convolution of the image."""
 
 from functools import partial
 
@@ -19,9 +19,9 @@ GRID, N, D, CLASSES = (3, 4), 2, 6, 3
 
 
 def build(routing, pose="vector", connection="connected", schedule="sequential", factory=None):
-    """Two capsule layers above primary capsules that are the channels of the image as they are."""
+    """Two capsule layers above primary capsules that are linear in the image."""
     factory = ROUTINGS[routing] if factory is None else factory
-    primary = PrimaryCapsules((N * D, *GRID), n=N, d=D, kernel=None, squash=identity)
+    primary = PrimaryCapsules((N * D, *GRID), n=N, d=D, bias=False, squash=identity)
     shape, layers = primary.shape_out, []
     for n, d, options in ((4, D, WINDOWS[connection]), (CLASSES, 4, {})):
         layers.append(CapsuleLayer(shape, n, d, rows=ROWS[pose], routing=factory, **options))

@@ -128,3 +128,42 @@ def test_state_dict_round_trip(case):
     x = images(2, dtype=dtype)
     with context(), torch.no_grad():
         assert torch.equal(net(x).scores, other(x).scores)
+
+
+@pytest.mark.parametrize("name", ROUTINGS)
+def test_a_gradient_that_can_be_differentiated_again_is_the_same(name, small_tiles):
+    """Under create_graph the tiled passes must not count twice what reaches a query through the votes."""
+    net = build(name, "matrix", "convolutional").double()
+    x = images(2, dtype=torch.float64).requires_grad_()
+    scores = net(x).scores.square().sum()
+    (once,) = torch.autograd.grad(scores, x, retain_graph=True)
+    (again,) = torch.autograd.grad(scores, x, create_graph=True)
+    torch.testing.assert_close(again, once)
+    assert torch.isfinite(torch.autograd.grad(again.square().sum(), x)[0]).all()
+
+
+@pytest.mark.parametrize("name", ROUTINGS)
+def test_functional_transforms(name, small_tiles):
+    net = build(name, "vector", "connected").double()
+    x = images(2, dtype=torch.float64)
+    found = torch.func.grad(lambda t: net(t).scores.square().sum())(x)
+    expected = x.clone().requires_grad_()
+    net(expected).scores.square().sum().backward()
+    torch.testing.assert_close(found, expected.grad)
+
+
+@pytest.mark.parametrize("connection", WINDOWS)
+@pytest.mark.parametrize("size", [(2, 4), (5, 4)])
+def test_images_of_another_size_are_refused(connection, size):
+    net = build("dynamic", "vector", connection)
+    with pytest.raises(ValueError, match="images must have the size the network was built for"):
+        net(torch.randn(1, 12, *size))
+
+
+def test_half_precision_reaches_the_capsules_under_autocast():
+    """What the bfloat16 contract rests on: the primary poses are bfloat16, the capsule layers compute in float32."""
+    net, x = build("dynamic"), images(2)
+    with torch.autocast("cpu", torch.bfloat16):
+        parse = net(x, record="last")
+    assert parse.capsules[0].pose.dtype == torch.bfloat16
+    assert parse.capsules[1].pose.dtype == torch.float32

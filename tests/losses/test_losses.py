@@ -66,3 +66,21 @@ def test_bad_losses_are_named(no_shape_checks):
         make_loss("hinge")
     with pytest.raises(ValueError, match="on='scores' is not allowed"):
         BinaryCrossEntropy(on="scores")
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_losses_keep_the_precision_of_the_scores(name, dtype):
+    scores = torch.rand(2, 3).to(dtype)
+    assert make_loss(name)(scores, multi_hot(torch.tensor([0, 2]), 3)).dtype == dtype
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_class_indices_are_not_targets(name, no_shape_checks):
+    with pytest.raises(ValueError, match=r"targets of shape \(3,\) do not fit scores of shape \(4, 3\)"):
+        make_loss(name)(torch.rand(4, 3), torch.rand(3))
+
+
+def test_labels_out_of_range_are_named():
+    with pytest.raises(ValueError, match="labels from 0 to 3 do not fit 3 classes"):
+        multi_hot(torch.tensor([0, 3]), 3)

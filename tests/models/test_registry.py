@@ -33,7 +33,14 @@ def test_unknown_names_are_answered_with_the_nearest(name, hint):
         ),
         ({"loss": "l2"}, "loss='l2' is not allowed: choose one of 'margin'"),
         ({"reconstruction": "some"}, "reconstruction='some' is not allowed"),
-        ({"width": 0.0}, "width=0.0 is not allowed: it must be positive"),
+        ({"width": 0.0}, "width=0.0 is not allowed: it must be a positive number"),
+        ({"width": "0.5"}, "width='0.5' is not allowed"),
+        ({"num_classes": 0}, "num_classes=0 is not allowed: a whole number of at least 1"),
+        ({"in_chans": "3"}, "in_chans='3' is not allowed"),
+        ({"image_size": (28,)}, r"image_size=\(28,\) is not allowed: give one integer, or two"),
+        ({"image_size": 28.0}, r"image_size=28\.0 is not allowed"),
+        ({"image_size": 0}, "image_size=0 is not allowed"),
+        ({"routing": None}, "routing=None is not allowed: give a name or a factory"),
         ({"image_size": 6}, r"the backbone cannot take images of \(1, 6, 6\)"),
         ({"image_size": 12}, "is larger than the grid"),
     ],
@@ -49,7 +56,19 @@ def test_too_few_layers_are_named(name, option):
         create_model(name, **{option: 1})
 
 
+def test_probing_a_backbone_leaves_its_frozen_parts_frozen():
+    backbone = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4).eval()).double()
+    assert feature_shape(backbone, (1, 8, 8)) == (4, 6, 6)
+    assert [module.training for module in backbone] == [True, False]
+
+
 def test_a_backbone_must_return_a_feature_map():
+    class Named(torch.nn.Module):
+        def forward(self, x):
+            return {"features": x}
+
+    with pytest.raises(ValueError, match="the backbone returns a dict"):
+        feature_shape(Named(), (1, 8, 8))
     with pytest.raises(ValueError, match=r"a feature map .* is needed"):
         feature_shape(torch.nn.Flatten(), (1, 8, 8))
 
@@ -108,6 +127,11 @@ def test_foreign_configs_are_named(saved):
     with pytest.raises(ValueError, match="is not JSON"):
         from_pretrained(saved)
     (saved / "config.json").write_text('{"architectures": ["BertModel"]}')
+    with pytest.raises(ValueError, match="is not a torchcaps model"):
+        from_pretrained(saved)
+    (saved / "config.json").write_text(
+        json.dumps({"format": 1, "torchcaps": "0", "name": ["x"], "options": [1], "sha256": ""})
+    )
     with pytest.raises(ValueError, match="is not a torchcaps model"):
         from_pretrained(saved)
     (saved / "config.json").unlink()

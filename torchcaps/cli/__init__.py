@@ -8,7 +8,7 @@ try:
 except ModuleNotFoundError:
     sys.exit("The torchcaps command needs the extra 'train': pip install 'torchcaps[train]'")
 
-from torchcaps.cli import demo, doctor, models
+from torchcaps.cli import data, demo, doctor, models
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -19,6 +19,7 @@ app = typer.Typer(
 app.command()(demo.demo)
 app.command()(doctor.doctor)
 app.command()(models.models)
+app.add_typer(data.app, name="data")
 
 
 @app.callback()

@@ -23,7 +23,10 @@ def models(
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("model", "parameters", "multiply-adds", "input", "routing", "what it is", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("model", no_wrap=True, min_width=max(map(len, names)))
+    for title in ("parameters", "multiply-adds", "input", "routing", "what it is"):
+        table.add_column(title)
     for info in infos:
         size = "×".join(map(str, info["image"]))
         costs = (f"{info['parameters']:,}", f"{info['multiply_adds']:,}")

@@ -21,8 +21,8 @@ Compat = Literal["none", "apple"]
 class CapsuleLayer(nn.Module):
     """Capsules above other capsules. Fully connected is a window as large as the grid; a vector is one row.
 
-    The vote of a child pose M for a parent is M W (+ b), rows kept, columns mapped. The layer computes in the precision
-    of its parameters, whatever autocast does around it.
+    The vote of a child pose M for a parent is M W (+ b), rows kept, columns mapped. Autocast around the
+    layer does not reach inside: it computes in the precision of its parameters.
 
     >>> layer = CapsuleLayer(CapsShape((6, 6), 32, 8), n=10, d=16)
     >>> layer.shape_out, layer.weight.numel()
@@ -82,6 +82,11 @@ class CapsuleLayer(nn.Module):
 
     def votes(self, below: Capsules) -> Votes:
         """What the children say to every parent position."""
+        if below.pose.shape[1:] != (*self.shape_in.grid, self.shape_in.n, self.shape_in.d):
+            raise ValueError(
+                f"the layer was built for {self.shape_in} but is given capsules of shape "
+                f"{tuple(below.pose.shape[1:])}: images must have the size the network was built for"
+            )
         with _full_precision(self.weight):
             u, act = (self.windows.gather(t.to(self.weight.dtype)) for t in below)
             if self.compat == "apple":

@@ -6,6 +6,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from torchcaps.losses.targets import fitting
+
 
 class BinaryCrossEntropy(nn.Module):
     """−Σ_k T_k log p_k + (1 − T_k) log(1 − p_k), averaged over the images (tsai2020, section 4.2; gu2021, section 3.2).
@@ -25,6 +27,7 @@ class BinaryCrossEntropy(nn.Module):
 
     def forward(self, scores: Float[Tensor, "b n"], targets: Float[Tensor, "b n"]) -> Float[Tensor, ""]:
         """The loss of scores against multi-hot targets."""
+        targets = fitting(targets, scores)
         if self.on == "logits":
             each = F.binary_cross_entropy_with_logits(scores, targets, reduction="none")
         else:

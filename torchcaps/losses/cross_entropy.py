@@ -4,6 +4,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from torchcaps.losses.targets import fitting
+
 
 class CrossEntropy(nn.Module):
     """−Σ_k T_k log softmax(scores)_k, averaged over the images.
@@ -14,4 +16,5 @@ class CrossEntropy(nn.Module):
 
     def forward(self, scores: Float[Tensor, "b n"], targets: Float[Tensor, "b n"]) -> Float[Tensor, ""]:
         """The loss of logits (or lengths, as gu2021 has it in table 2) against one-hot targets."""
+        targets = fitting(targets, scores)
         return F.cross_entropy(scores, targets)

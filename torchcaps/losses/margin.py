@@ -3,6 +3,8 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from torchcaps.losses.targets import fitting
+
 
 class MarginLoss(nn.Module):
     """Σ_k T_k max(0, m⁺ − ‖v_k‖)² + λ (1 − T_k) max(0, ‖v_k‖ − m⁻)², averaged over the images (gu2021, equation 4).
@@ -21,6 +23,7 @@ class MarginLoss(nn.Module):
 
     def forward(self, scores: Float[Tensor, "b n"], targets: Float[Tensor, "b n"]) -> Float[Tensor, ""]:
         """The loss of class scores against targets, 1 for each class present and 0 for the others."""
+        targets = fitting(targets, scores)
         present = (self.upper - scores).clamp_min(0) ** 2
         absent = (scores - self.lower).clamp_min(0) ** 2
         return (targets * present + self.down_weight * (1 - targets) * absent).sum(-1).mean()

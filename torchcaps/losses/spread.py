@@ -3,6 +3,8 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from torchcaps.losses.targets import fitting
+
 
 class SpreadLoss(nn.Module):
     """Σ_{k≠t} max(0, m − (a_t − a_k))², averaged over the images (Hinton et al. 2018, section 5).
@@ -24,6 +26,7 @@ class SpreadLoss(nn.Module):
 
     def forward(self, scores: Float[Tensor, "b n"], targets: Float[Tensor, "b n"]) -> Float[Tensor, ""]:
         """The loss of activations against one-hot targets."""
+        targets = fitting(targets, scores)
         wanted = (scores * targets).sum(-1, keepdim=True)
         short = (self.margin - (wanted - scores)).clamp_min(0) ** 2
         return (short * (1 - targets)).sum(-1).mean()

@@ -13,4 +13,16 @@ def multi_hot(labels: Int[Tensor, "b ..."], classes: int) -> Float[Tensor, "b n"
             [0., 1., 0.]])
     """
     rows = labels.reshape(len(labels), -1)
+    if rows.numel() and not 0 <= int(rows.min()) <= int(rows.max()) < classes:
+        raise ValueError(f"labels from {int(rows.min())} to {int(rows.max())} do not fit {classes} classes")
     return torch.zeros(len(labels), classes, device=labels.device).scatter(1, rows, 1.0)
+
+
+def fitting(targets: Float[Tensor, "b n"], scores: Float[Tensor, "b n"]) -> Float[Tensor, "b n"]:
+    """Targets in the precision of the scores; class indices instead of multi-hot rows are refused."""
+    if targets.shape != scores.shape:
+        raise ValueError(
+            f"targets of shape {tuple(targets.shape)} do not fit scores of shape {tuple(scores.shape)}: give one "
+            f"number a class, as multi_hot(labels, classes) does"
+        )
+    return targets.to(scores.dtype)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from torchcaps.layers import ActivationHead, CapsuleLayer, DenseDecoder, Head, LinearHead, PrimaryCapsules
 from torchcaps.layers.decoder import Image
@@ -13,6 +13,7 @@ from torchcaps.network import CapsNet
 from torchcaps.routing import ROUTINGS, RoutingFactory
 from torchcaps.schedule import Schedule, sequential
 from torchcaps.types import CapsShape
+from torchcaps.windows import pair
 
 Size = int | tuple[int, int]
 Reconstruction = Literal["conditional", "plain", "none"]
@@ -25,7 +26,7 @@ def widen(n: int, width: float, *, multiple: int = 1) -> int:
     >>> widen(256, 0.25), widen(32, 0.01)
     (64, 1)
     """
-    if width <= 0:
+    if not width > 0:
         raise ValueError(f"width={width} is not allowed: it must be positive")
     return max(1, round(n * width / multiple)) * multiple
 
@@ -36,13 +37,14 @@ def image_shape(in_chans: int, image_size: Size) -> Image:
     >>> image_shape(3, 32)
     (3, 32, 32)
     """
-    h, w = (image_size, image_size) if isinstance(image_size, int) else image_size
-    return in_chans, h, w
+    return in_chans, *pair(image_size, "image_size")
 
 
 def choose_routing(routing: RoutingChoice, own: Mapping[str, RoutingFactory]) -> RoutingFactory:
     """A routing by name, as the paper sets it up where it does (`own`), or a factory as it is."""
     if not isinstance(routing, str):
+        if not callable(routing):
+            raise ValueError(f"routing={routing!r} is not allowed: give a name or a factory such as EM")
         return routing
     if routing in own:
         return own[routing]
@@ -57,20 +59,19 @@ def feature_shape(backbone: nn.Module, image: Image) -> tuple[int, int, int]:
     >>> feature_shape(nn.Conv2d(3, 8, 5), (3, 32, 32))
     (8, 28, 28)
     """
-    device = next((p.device for p in backbone.parameters()), torch.get_default_device())
-    training = backbone.training
+    like = next(backbone.parameters(), torch.empty(0))
+    modes = [(module, module.training) for module in backbone.modules()]
     try:
         with torch.no_grad():
-            features = backbone.eval()(torch.zeros(1, *image, device=device))
-    except RuntimeError as error:
+            features = backbone.eval()(torch.zeros(1, *image, device=like.device, dtype=like.dtype))
+    except (RuntimeError, ValueError) as error:
         raise ValueError(f"the backbone cannot take images of {image} (channels, height, width): {error}") from error
     finally:
-        backbone.train(training)
-    if features.ndim != 4:
-        raise ValueError(
-            f"the backbone returns shape {tuple(features.shape)}: a feature map (batch, channels, height, width) is "
-            f"needed"
-        )
+        for module, training in modes:
+            module.training = training
+    if not isinstance(features, Tensor) or features.ndim != 4:
+        what = f"shape {tuple(features.shape)}" if isinstance(features, Tensor) else f"a {type(features).__name__}"
+        raise ValueError(f"the backbone returns {what}: a feature map (batch, channels, height, width) is needed")
     _, c, h, w = features.shape
     return c, h, w
 
@@ -103,5 +104,7 @@ def assemble(
     if reconstruction != "none":
         decoder = DenseDecoder(shape, image, conditional=reconstruction == "conditional")
     kind = head if built[-1].routing.activates else LinearHead
+    if loss == "bce" and kind.reads_activation:
+        loss = "bce_lengths"  # an activation is a probability already
     chosen = None if loss is None else make_loss(loss)
     return CapsNet(backbone, first, built, kind(shape), decoder=decoder, loss=chosen, schedule=schedule)

@@ -72,10 +72,9 @@ def resnet18(in_chans: int, width: float = 1.0) -> nn.Sequential:
     return residual(in_chans, [(c, 2, 1 if k == 0 else 2) for k, c in enumerate(chans)], chans[0])
 
 
-def choose_backbone(backbone: Backbone, own: nn.Module | None, in_chans: int, width: float) -> nn.Module:
+def choose_backbone(backbone: Backbone, own: nn.Module, in_chans: int, width: float) -> nn.Module:
     """The paper's own backbone (None), one by name, or any module that returns a feature map."""
     if backbone is None:
-        assert own is not None
         return own
     if isinstance(backbone, nn.Module):
         return backbone

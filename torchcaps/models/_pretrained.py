@@ -41,9 +41,9 @@ def _config(path: Path) -> dict[str, Any]:
         config: Any = json.loads(_read(path))
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
-    wanted = {"format", "torchcaps", "name", "options", "sha256"}
-    if not isinstance(config, dict) or not wanted <= config.keys():
-        raise ValueError(f"{path} is not a torchcaps model: it must hold {', '.join(sorted(wanted))}")
+    wanted = {"format": int, "torchcaps": str, "name": str, "options": dict, "sha256": str}
+    if not isinstance(config, dict) or not all(isinstance(config.get(key), kind) for key, kind in wanted.items()):
+        raise ValueError(f"{path} is not a torchcaps model: it must hold {', '.join(wanted)}")
     if config["format"] != FORMAT:
         raise ValueError(
             f"{path} has format {config['format']!r}, saved by torchcaps {config['torchcaps']}: this version reads "

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchcaps.model import Model
+from torchcaps.windows import pair
 
 Builder = Callable[..., Model]
 
@@ -98,6 +99,20 @@ def create_model(name: str, **options: Any) -> Model:
             near = difflib.get_close_matches(option, allowed, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise ValueError(f"{name} has no option {option!r}: {hint}it takes {', '.join(allowed)}")
+    _check(options)
     model = build(**options)
     model.recipe = {"name": name, "options": dict(options)}
     return model
+
+
+def _check(options: dict[str, Any]) -> None:
+    """The options every model takes, each with a value that makes sense."""
+    for name in ("num_classes", "in_chans"):
+        value = options.get(name, 1)
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name}={value!r} is not allowed: a whole number of at least 1 is needed")
+    width = options.get("width", 1.0)
+    if not isinstance(width, int | float) or not 0 < width < float("inf"):
+        raise ValueError(f"width={width!r} is not allowed: it must be a positive number")
+    if min(pair(options.get("image_size", 1), "image_size")) < 1:
+        raise ValueError(f"image_size={options['image_size']!r} is not allowed: it must be at least 1")

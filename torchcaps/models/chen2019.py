@@ -88,7 +88,8 @@ class CoarseTrainable(Trainable):
     def __init__(self, shape: RoutingShape, *, side: int, raster: int = 3) -> None:
         types = shape.i // side**2
         super().__init__(shape._replace(i=raster**2 * types), per_position=True, squash=relu_squash)
-        self.side, self.raster, self.types = side, raster, types
+        self.shape = shape
+        self.side, self.raster = side, raster
 
     def coefficients(self) -> Float[Tensor, "h w i j 1"]:
         """The nine coefficients of a position, spread over the window."""

@@ -30,7 +30,7 @@ from torchcaps.models._backbones import Backbone, choose_backbone, convolutions
 from torchcaps.models._registry import register
 from torchcaps.network import CapsNet
 from torchcaps.routing import Dynamic, Uniform
-from torchcaps.types import CapsShape, Capsules, Parse, Record
+from torchcaps.types import CapsShape, Capsules, Parse, Record, check_record
 
 Grouping = Literal["sum", "length", "linear"]
 
@@ -57,7 +57,7 @@ def capsnet(
         share: "all" for one map shared by all children (Aff-CapsNet).
         squash: without it both squashes go.
         reconstruction: from the labelled class's capsule, from all, or none.
-        loss: "margin", "ce" or "bce_lengths".
+        loss: "margin", "ce" or "bce".
     """
     g = _squash(squash)
     image = image_shape(in_chans, image_size)
@@ -139,6 +139,7 @@ class GroupedConvNet(Model):
 
     def forward(self, x: Tensor, record: Record = "none") -> Parse:
         """Scores, and the groups as class capsules for the decoder."""
+        check_record(record)
         features = self.convs(x)
         if self.grouping == "length":
             vectors = squash(rearrange(features, "b (n d) h w -> b h w n d", d=8))
@@ -163,6 +164,8 @@ def convnet_grouped(
     loss: str = "bce",
 ) -> GroupedConvNet:
     """ConvNet-CR ("sum"), ConvNet-R ("linear"), ConvNet-CR-SF ("length"): two convolutions and 16 units a class."""
+    if grouping not in ("sum", "length", "linear"):
+        raise ValueError(f"grouping={grouping!r} is not allowed: choose one of 'sum', 'length', 'linear'")
     stack = convolutions(in_chans, [(widen(256, width), kernel, 1), (widen(32, width) * 8, kernel, 2)])
     convs = stack[:-1] if grouping == "length" else stack  # squashed vectors keep their sign: no second ReLU
     classes = CapsShape((1, 1), num_classes, 16)

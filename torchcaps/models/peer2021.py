@@ -18,6 +18,8 @@ from torchcaps.network import CapsNet
 from torchcaps.routing import EM, Dynamic, RoutingFactory
 from torchcaps.types import CapsShape
 
+BIAS_ON_SUM = ("dynamic",)
+
 
 def _layer(below: CapsShape, n: int, d: int, *, routing: RoutingChoice, bias: bool, std: float) -> CapsuleLayer:
     """A layer whose bias goes where section 4 puts it: onto s_j for dynamic routing, onto the votes for others."""
@@ -29,7 +31,7 @@ def _layer(below: CapsShape, n: int, d: int, *, routing: RoutingChoice, bias: bo
         below,
         n,
         d,
-        vote_bias=bias and routing != "dynamic",
+        vote_bias=bias and routing not in BIAS_ON_SUM,
         init_std=std if isinstance(routing, str) and routing in own else None,
         routing=choose_routing(routing, own),
     )

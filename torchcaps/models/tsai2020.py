@@ -93,6 +93,7 @@ def dynamic(
     image_size: Size = 32,
     width: float = 1.0,
     iters: int = 3,
+    deep: bool = False,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
     loss: str = "margin",
@@ -100,13 +101,12 @@ def dynamic(
     """CapsNet for CIFAR (tables 4 and 5): 9×9 convolutions, 2048 capsules of 8, class capsules of 16, no decoder.
 
     Args:
-        backbone: one convolution, or "resnet" with a stage of 256 before a convolution of stride 1; or a module.
+        deep: whether a residual backbone with a stage of 256 takes the place of the first convolution and the stride.
     """
-    deep = backbone == "resnet"
     own = tsai_resnet(in_chans, width, last=256) if deep else convolutions(in_chans, [(widen(256, width), 9, 1)])
     chosen = choose_routing(routing, {"dynamic": partial(Dynamic, iters=iters)})
     return assemble(
-        choose_backbone(None if deep else backbone, own, in_chans, width),
+        choose_backbone(backbone, own, in_chans, width),
         image_shape(in_chans, image_size),
         partial(PrimaryCapsules, n=widen(32, width), d=8, kernel=9, stride=1 if deep else 2),
         [partial(CapsuleLayer, n=num_classes, d=16, routing=chosen)],
@@ -184,6 +184,7 @@ def diverse(
     rows: int = 8,
     types: int = 16,
     iters: int = 2,
+    squashed: bool = False,
     backbone: Backbone = None,
     routing: RoutingChoice = "inverted_attention",
     loss: str = "bce",
@@ -193,9 +194,9 @@ def diverse(
     Args:
         rows: 8 for matrix poses, 1 for vectors.
         types: of capsules; 16 in the tables.
-        routing: "dynamic" squashes its poses instead of normalising them.
+        squashed: whether capsules are squashed and routed layer by layer, as for dynamic routing, instead of normalised
+            and routed concurrently.
     """
-    inverted_here = routing == "inverted_attention"
     n = widen(types, width)
     own: dict[str, RoutingFactory] = {
         "inverted_attention": partial(InvertedAttention, iters=iters),
@@ -207,11 +208,11 @@ def diverse(
     return assemble(
         choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, width),
         image_shape(in_chans, image_size),
-        partial(first, norm=True, squash=identity, activation="one") if inverted_here else first,
+        first if squashed else partial(first, norm=True, squash=identity, activation="one"),
         [partial(layer, n=n, window=3), partial(layer, n=num_classes)],
-        head=LinearHead if inverted_here else ActivationHead,
-        schedule=_schedule(inverted_here, iters),
-        loss="bce_lengths" if loss == "bce" and not inverted_here else loss,
+        head=ActivationHead if squashed else LinearHead,
+        schedule=_schedule(not squashed, iters),
+        loss=loss,
     )
 
 
@@ -277,7 +278,7 @@ _cifar(
 )
 _cifar(
     "tsai2020/dynamic_resnet",
-    partial(dynamic, backbone="resnet"),
+    partial(dynamic, deep=True),
     section="appendix A.1",
     summary="CapsNet on a residual backbone with a stage of 256",
     routing="dynamic",
@@ -347,7 +348,7 @@ _diverse(
 )
 _diverse(
     "tsai2020/diverse_dynamic",
-    partial(diverse, rows=1, routing="dynamic"),
+    partial(diverse, rows=1, squashed=True, routing="dynamic"),
     section="figure 5",
     summary="64-D poses with dynamic routing",
     routing="dynamic",

@@ -49,11 +49,7 @@ def run(over: Pass, inputs: Tensors, *, i: int, m: int, pair_bytes: int) -> tupl
 
 class _Tiled(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, over: Pass, sizes: dict[str, int], step: dict[str, int], *inputs: Tensor | None
-    ) -> tuple[Tensor, ...]:
-        ctx.over, ctx.sizes, ctx.step = over, sizes, step
-        ctx.save_for_backward(*inputs)
+    def forward(over: Pass, sizes: dict[str, int], step: dict[str, int], *inputs: Tensor | None) -> tuple[Tensor, ...]:
         outputs: list[Tensor] = []
         for tile in _tiles(sizes, step):
             pieces = over.forward(*_cut_all(inputs, over.axes, tile))
@@ -62,6 +58,11 @@ class _Tiled(torch.autograd.Function):
             for whole, piece, axes in zip(outputs, pieces, over.outs, strict=True):
                 _cut(whole, axes, tile).add_(piece)
         return tuple(outputs)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:  # noqa: ARG004
+        ctx.over, ctx.sizes, ctx.step, *tensors = inputs
+        ctx.save_for_backward(*tensors)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
@@ -92,7 +93,10 @@ def _autograd(
 ) -> Tensors:
     """The inputs' gradients as autograd finds them, connected to the inputs if they are to be differentiated again."""
     with torch.enable_grad():
-        if not create_graph:
+        if create_graph:
+            # A query may itself depend on u and W: each input stands for itself alone, and autograd joins them outside.
+            inputs = [t if t is None else t.view_as(t) for t in inputs]
+        else:
             inputs = [
                 t if t is None else t.detach().requires_grad_(need) for t, need in zip(inputs, needed, strict=True)
             ]

@@ -13,8 +13,9 @@ from torchcaps.votes import Votes
 class Routing(nn.Module):
     """One routing algorithm between two layers.
 
-    Subclasses state `step`, which moves the parents once, and `couplings`, the coefficients with which that step
-    weighs the votes. The state they are given is the one before; None before the first step.
+    Subclasses state `step`, which moves the parents once, and `couplings`, how that step shares each child out among
+    the parents, before the child's activation where a routing weighs by it. The state they are given is the one before;
+    None before the first step.
 
     Args:
         shape: what the routing is built for.

@@ -5,7 +5,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from torchcaps.functional import Squash, length, squash
-from torchcaps.routing._attention import attention
 from torchcaps.routing._base import Routing
 from torchcaps.types import RoutingShape, State
 from torchcaps.votes import Votes
@@ -50,4 +49,4 @@ class Dynamic(Routing):
         return State(v, length(v), memory=v if q is None else q + v)
 
     def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
-        return attention(votes, None if state is None else state.memory, self.prior)
+        return votes.attention(None if state is None else state.memory, self.prior)

@@ -6,7 +6,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from torchcaps.routing._attention import attention
 from torchcaps.routing._base import Routing
 from torchcaps.routing._mixture import Temperature, annealed, evidence, observe
 from torchcaps.types import RoutingShape, State
@@ -68,4 +67,4 @@ class InvertedAttention(Routing):
         return State(self.norm(mean * mass[..., None]), torch.sigmoid(self.inverse_temperature(t) * z))
 
     def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
-        return attention(votes, self._query(state))
+        return votes.attention(self._query(state))

@@ -7,7 +7,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from torchcaps.functional import Squash, length, squash_exp
-from torchcaps.routing._attention import attention
 from torchcaps.routing._base import Routing
 from torchcaps.types import RoutingShape, State
 from torchcaps.votes import Votes
@@ -43,4 +42,4 @@ class SelfAttention(Routing):
         return State(v, length(v))
 
     def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
-        return attention(votes, self._siblings(votes)) + self.prior[..., 0]
+        return votes.attention(self._siblings(votes)) + self.prior[..., 0]

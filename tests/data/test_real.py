@@ -1,0 +1,28 @@
+"""The real data, from the web or the machine's package managers; skipped, with the reason, where it cannot be had."""
+
+import pytest
+import torch
+
+from torchcaps.data import DataUnavailableError, load
+
+EXPECTED = {
+    "mnist": (60_000, 10_000, (1, 28, 28), [5, 0, 4, 1, 9]),
+    "fashion_mnist": (60_000, 10_000, (1, 28, 28), [9, 0, 0, 3, 0]),
+    "cifar10": (50_000, 10_000, (3, 32, 32), [6, 9, 9, 4, 1]),
+}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_real_data(name):
+    try:
+        train, test = load(name, "train"), load(name, "test")
+    except DataUnavailableError as error:
+        pytest.skip(str(error))
+    n_train, n_test, shape, first = EXPECTED[name]
+    assert (len(train), len(test), train.image_shape) == (n_train, n_test, shape)
+    assert train.labels[:5].tolist() == first
+    assert train.labels.bincount().min() > 0.8 * n_train / 10
+    batch = train.batch(torch.arange(3))
+    assert batch.images.min() >= 0
+    assert 0.9 < batch.images.max() <= 1

@@ -1,0 +1,115 @@
+"""Data: real sets found on any machine, generators as fast as the training, and a user's own images.
+
+Everything lives in memory as bytes and is cut, moved and warped in whole batches; no worker processes are needed.
+"""
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from torchcaps.data._cache import cache_dir
+from torchcaps.data._dataset import Batch, Dataset, Stored
+from torchcaps.data._sources import DataUnavailableError, Recipe, obtain
+from torchcaps.data.affnist import load_affnist
+from torchcaps.data.augment import Augmented
+from torchcaps.data.cifar import CIFAR10, CIFAR100, load_cifar10, load_cifar100
+from torchcaps.data.folder import load_folder
+from torchcaps.data.glyphs import load_glyphs
+from torchcaps.data.mnist import FASHION, MNIST, load_fashion, load_mnist
+from torchcaps.data.npz import load_npz
+from torchcaps.data.overlapping import Overlapping
+from torchcaps.data.placed import Affine, Placed
+from torchcaps.data.sign import Sign
+from torchcaps.data.warp import Strength
+
+SPLITS = ("train", "test")
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (MNIST, FASHION, CIFAR10, CIFAR100)}
+STORED: dict[str, Callable[..., Stored]] = {
+    "mnist": load_mnist,
+    "fashion_mnist": load_fashion,
+    "cifar10": load_cifar10,
+    "cifar100": load_cifar100,
+    "affnist": load_affnist,
+    "glyphs": load_glyphs,
+}
+
+
+def _diverse(source: Stored, **options: Any) -> Overlapping:
+    return Overlapping(source, **{"single": 1 / 6, **options})
+
+
+GENERATORS: dict[str, Callable[..., Dataset]] = {
+    "placed_mnist": Placed,
+    "affine_mnist": Affine,
+    "multi_mnist": Overlapping,
+    "diverse_multi_mnist": _diverse,
+}
+
+
+def list_datasets() -> list[str]:
+    """The names that `load` knows; it also takes the path of a folder of images or of an .npz file.
+
+    >>> "multi_mnist" in list_datasets()
+    True
+    """
+    return sorted([*STORED, *GENERATORS, "sign"])
+
+
+def load(name: str | Path, split: str = "train", *, source: str | Stored = "mnist", **options: Any) -> Dataset:
+    """A data set by name, or a user's own images by path.
+
+    >>> data = load("multi_mnist", "test", source="glyphs")
+    >>> batch = data.batch(torch.arange(4))
+    >>> batch.images.shape, batch.labels.shape
+    (torch.Size([4, 1, 36, 36]), torch.Size([4, 2]))
+
+    Args:
+        split: "train" or "test"; they never share an image.
+        source: what a generator draws from: a name, or a stored data set.
+        options: of the data set: `root` (a directory with its files) for the real ones, `seed` and the like for
+            generators, `image_size`, `in_chans` and `strict` for a folder.
+    """
+    if split not in SPLITS:
+        raise ValueError(f"split={split!r} is not allowed: choose 'train' or 'test'")
+    if name == "sign":
+        return Sign(**{"seed": SPLITS.index(split), **options})
+    if name in STORED:
+        return STORED[str(name)](split, **options)
+    if name in GENERATORS:
+        digits = load(source, split) if isinstance(source, str) else source
+        if not isinstance(digits, Stored):
+            raise ValueError(f"source={source!r} is not allowed: a generator draws from a stored data set")
+        return GENERATORS[str(name)](digits, **options)
+    return _own(Path(name), split, options)
+
+
+def _own(path: Path, split: str, options: dict[str, Any]) -> Dataset:
+    if path.is_dir():
+        return load_folder(path, split, **options)
+    if path.suffix == ".npz":
+        return load_npz(path, split, **options)
+    near = difflib.get_close_matches(str(path), list_datasets(), n=3, cutoff=0.4)
+    hint = f"did you mean {', '.join(map(repr, near))}? " if near else ""
+    raise ValueError(f"there is no data set and no folder {str(path)!r}: {hint}Known: {', '.join(list_datasets())}")
+
+
+__all__ = [
+    "GENERATORS",
+    "RECIPES",
+    "STORED",
+    "Affine",
+    "Augmented",
+    "Batch",
+    "DataUnavailableError",
+    "Dataset",
+    "Overlapping",
+    "Placed",
+    "Sign",
+    "Stored",
+    "Strength",
+    "cache_dir",
+    "list_datasets",
+    "load",
+    "obtain",
+]

@@ -1,0 +1,46 @@
+"""AffNIST: the original affinely transformed digits, 40×40, in MATLAB files; generated ones are affine MNIST."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from torchcaps.data._dataset import Stored
+from torchcaps.data._sources import DataUnavailableError
+from torchcaps.data.mnist import DIGITS
+
+
+def load_affnist(split: str, root: Path | None = None) -> Stored:
+    """All `.mat` files of a directory, or of its sub-directory for the split.
+
+    The files have no published checksums; each is checked to hold 1600 pixels and a label a digit.
+    """
+    if root is None:
+        raise DataUnavailableError(
+            "affnist has no mirror that can be checked: download the 32x batches from the data set's page "
+            "(cs.toronto.edu/~tijmen/affNIST), unpack them, and name their directory with root=; 'affine_mnist' "
+            "generates images of the same kind"
+        )
+    folders = (root / split, root / f"{split}_batches", root)
+    files = next((found for folder in folders if (found := sorted(folder.glob("*.mat")))), [])
+    if not files:
+        raise FileNotFoundError(f"there are no .mat files in {root} or its sub-directory {split}")
+    parts = [_read(file) for file in files]
+    images = torch.from_numpy(np.concatenate([images for images, _ in parts]))
+    return Stored(images, torch.from_numpy(np.concatenate([labels for _, labels in parts])), DIGITS)
+
+
+def _read(file: Path) -> tuple[np.ndarray, np.ndarray]:
+    from scipy.io import loadmat  # type: ignore[import-untyped]
+    from scipy.io.matlab import MatReadError  # type: ignore[import-untyped]
+
+    try:
+        data = loadmat(file, squeeze_me=True, struct_as_record=False)["affNISTdata"]
+        images, labels = np.asarray(data.image), np.asarray(data.label_int)
+    except (KeyError, AttributeError, ValueError, OSError, TypeError, NotImplementedError, MatReadError) as error:
+        raise ValueError(f"{file} is not an AffNIST file: {error}") from error
+    if images.ndim != 2 or images.shape[0] != 1600 or labels.shape != (images.shape[1],):
+        raise ValueError(f"{file} is not an AffNIST file: images {images.shape}, labels {labels.shape}")
+    # MATLAB stores columns first.
+    pictures = images.T.reshape(-1, 1, 40, 40).swapaxes(2, 3).astype(np.uint8)
+    return np.ascontiguousarray(pictures), labels.astype(np.int64)

@@ -1,0 +1,27 @@
+"""Numbers and their signs (peer2021, section 5.2)."""
+
+from jaxtyping import Int
+from torch import Tensor
+
+from torchcaps.data._dataset import Batch, Dataset
+from torchcaps.data._random import uniform
+
+
+class Sign(Dataset):
+    """Numbers from −1 to 1 as images of one pixel; class 1 if they are not negative.
+
+    >>> Sign(count=100).batch(torch.arange(3)).images.shape
+    torch.Size([3, 1, 1, 1])
+    """
+
+    def __init__(self, *, count: int = 20_000, seed: int = 0) -> None:
+        super().__init__(("negative", "positive"), (1, 1, 1), seed=seed)
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def batch(self, index: Int[Tensor, " b"], epoch: int = 0) -> Batch:
+        """The same numbers in every epoch."""
+        x = uniform(self.seed, 0, index, 50, -1.0, 1.0)
+        return Batch(x[:, None, None, None], (x >= 0).long()[:, None])
