@@ -35,6 +35,27 @@ def test_models_are_listed_with_their_costs():
     assert "no model matches 'nobody/*'" in str(unknown.exception)
 
 
+def test_data_is_listed(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHCAPS_DATA", str(tmp_path))
+    rows = {row["name"]: row for row in json.loads(CliRunner().invoke(app, ["data", "list", "--json"]).output)}
+    assert rows["mnist"]["cached"] is False
+    assert any("npm package" in source for source in rows["mnist"]["sources"])
+    assert rows["glyphs"]["cached"] is True
+    assert str(tmp_path) in CliRunner().invoke(app, ["data", "list"]).output.replace("\n", "")
+
+
+def test_data_that_cannot_be_had_ends_with_advice(tmp_path):
+    """No network that answers, no package managers: a message, exit code 1, an empty cache."""
+    command = [sys.executable, "-c", "from torchcaps.cli import main; main()", "data", "get", "fashion_mnist"]
+    offline = {"TORCHCAPS_DATA": str(tmp_path), "PATH": "", "http_proxy": "http://127.0.0.1:9", "HOME": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, env=offline)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    for part in ("fashion_mnist cannot be had here", "apt-get is not installed", "root=", "'glyphs'"):
+        assert part in done.stderr
+    assert [path.name for path in (tmp_path / "fashion_mnist").iterdir()] == [".lock"]
+
+
 def test_help_does_not_wait_for_torch():
     code = "import sys, torchcaps.cli; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

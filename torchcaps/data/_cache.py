@@ -47,6 +47,7 @@ def write_whole(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        os.chmod(name, 0o644)
         os.replace(name, path)
     except OSError as error:
         if error.errno == errno.ENOSPC:

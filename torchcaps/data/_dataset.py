@@ -70,6 +70,10 @@ class Stored(Dataset):
         index = index.to(self.images.device)
         return Batch(self.images[index].float() / 255, self.labels[index, None])
 
+    def to(self, device: str | torch.device) -> "Stored":
+        """The same data on a device; generators that draw from it work there."""
+        return Stored(self.images.to(device), self.labels.to(device), self.classes, seed=self.seed)
+
     def select(self, index: Int[Tensor, " m"]) -> "Stored":
         """The data set of these samples."""
         return Stored(self.images[index], self.labels[index], self.classes, seed=self.seed)

@@ -58,6 +58,7 @@ def _part(files: list[Path], base: Path, split: str) -> list[Path]:
 def _read(file: Path, size: int, in_chans: int) -> np.ndarray:
     from PIL import Image
 
+    Image.MAX_IMAGE_PIXELS = None  # our own limit is stricter, and says what it is
     with Image.open(file) as image:
         if image.width * image.height > MOST_PIXELS:
             raise ValueError(f"{image.width}×{image.height} pixels are more than the {MOST_PIXELS:,} allowed")
