@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from einops import rearrange
 
 from torchcaps.data._dataset import Stored
 
@@ -63,7 +64,7 @@ def _read(file: Path, size: int, in_chans: int) -> np.ndarray:
         if image.width * image.height > MOST_PIXELS:
             raise ValueError(f"{image.width}×{image.height} pixels are more than the {MOST_PIXELS:,} allowed")
         square = image.convert("L" if in_chans == 1 else "RGB").resize((size, size))
-    return np.asarray(square).reshape(size, size, in_chans).transpose(2, 0, 1)
+    return rearrange(np.asarray(square), "h w -> 1 h w" if in_chans == 1 else "h w c -> c h w")
 
 
 def _complain(bad: list[str], *, strict: bool) -> None:

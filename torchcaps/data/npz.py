@@ -5,6 +5,7 @@ from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 import torch
+from einops import rearrange
 
 from torchcaps.data._dataset import Stored
 
@@ -42,9 +43,9 @@ def _pick(archive: "np.lib.npyio.NpzFile", kind: str, split: str, file: Path) ->
 
 def _as_bytes(images: np.ndarray, file: Path) -> torch.Tensor:
     if images.ndim == 3:
-        images = images[:, None]
+        images = rearrange(images, "n h w -> n 1 h w")
     elif images.ndim == 4 and images.shape[-1] in (1, 3) and images.shape[1] not in (1, 3):
-        images = images.transpose(0, 3, 1, 2)
+        images = rearrange(images, "n h w c -> n c h w")
     if images.ndim != 4:
         raise ValueError(
             f"{file} has images of shape {images.shape}: (n, h, w), (n, h, w, c) or (n, c, h, w) is needed"

@@ -1,12 +1,13 @@
 """The networks of the papers, one paper a file, baselines included."""
 
-from torchcaps.models import chen2019, gu2021, mitterreiter2023, peer2021, sabour2017, tsai2020
+from torchcaps.models import _catalogue, chen2019, gu2021, mitterreiter2023, peer2021, tsai2020
 from torchcaps.models._cost import multiply_adds
 from torchcaps.models._pretrained import from_pretrained
 from torchcaps.models._registry import Card, card, create_model, list_models, model_info
 
 __all__ = [
     "Card",
+    "_catalogue",
     "card",
     "chen2019",
     "create_model",
@@ -17,6 +18,5 @@ __all__ = [
     "model_info",
     "multiply_adds",
     "peer2021",
-    "sabour2017",
     "tsai2020",
 ]

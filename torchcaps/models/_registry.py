@@ -37,14 +37,14 @@ CARDS: dict[str, Card] = {}
 def register(
     name: str,
     build: Builder,
-    *,
     section: str,
     summary: str,
+    routing: str | None,
     image: tuple[int, int, int],
     parameters: int,
     multiply_adds: int,
+    *,
     classes: int = 10,
-    routing: str | None = None,
 ) -> None:
     """Enter a model under the name `paper/model`."""
     paper = name.split("/")[0]

@@ -26,8 +26,6 @@ from torchcaps.models._assemble import (
     widen,
 )
 from torchcaps.models._backbones import Backbone, choose_backbone, convolutions
-from torchcaps.models._registry import register
-from torchcaps.models.gu2021 import convnet_fc
 from torchcaps.network import CapsNet
 from torchcaps.routing import Dynamic, RoutingFactory, Trainable, Uniform
 from torchcaps.types import RoutingShape
@@ -172,79 +170,3 @@ def lenet(
     a, b = widen(120, width), widen(84, width)
     head = [nn.Flatten(), nn.Linear(c * h * w, a), nn.ReLU(), nn.Linear(a, b), nn.ReLU(), nn.Linear(b, num_classes)]
     return ConvNet(nn.Sequential(*convs, *head), loss=make_loss(loss))
-
-
-_mnist = partial(register, image=(1, 28, 28))
-_cifar = partial(register, image=(3, 32, 32))
-_cifar_gcaps = partial(gcaps, in_chans=3, image_size=32, channels=64, d=8, reconstruction="none")
-_mnist(
-    "chen2019/fc_gcaps",
-    gcaps,
-    section="section 4.1.1",
-    summary="CapsNet with trainable couplings",
-    routing="trainable",
-    parameters=8_227_088,
-    multiply_adds=200_871_936,
-)
-_mnist(
-    "chen2019/conv_gcaps",
-    partial(gcaps, d=8, rows=2),
-    section="section 4.1.2",
-    summary="4×4 maps on 8-D capsules seen as 2×4 matrices",
-    routing="trainable",
-    parameters=6_895_888,
-    multiply_adds=199_766_016,
-)
-_cifar(
-    "chen2019/fc_gcaps_cifar",
-    _cifar_gcaps,
-    section="section 4.1.3",
-    summary="2048 capsules of 8, ten of 8",
-    routing="trainable",
-    parameters=2_674_176,
-    multiply_adds=95_203_328,
-)
-_cifar(
-    "chen2019/conv_gcaps_cifar",
-    _cifar_gcaps,
-    section="section 4.1.3",
-    summary="the same: an 8×8 window over the 8×8 grid is fully connected",
-    routing="trainable",
-    parameters=2_674_176,
-    multiply_adds=95_203_328,
-)
-_cifar(
-    "chen2019/capsnet_cifar",
-    partial(_cifar_gcaps, routing="dynamic"),
-    section="table 2",
-    summary="the same with dynamic routing",
-    routing="dynamic",
-    parameters=2_653_696,
-    multiply_adds=97_824_768,
-)
-_cifar(
-    "chen2019/multi_gcaps",
-    multi_gcaps,
-    section="supplement 6.1",
-    summary="three capsule layers",
-    routing="trainable",
-    parameters=716_992,
-    multiply_adds=53_181_184,
-)
-_mnist(
-    "chen2019/cnn",
-    partial(convnet_fc, image_size=28),
-    section="section 4.1.1",
-    summary="three convolutions, two fully connected layers",
-    parameters=13_277_970,
-    multiply_adds=879_574_400,
-)
-_cifar(
-    "chen2019/cnn_cifar",
-    cnn_cifar,
-    section="section 4.1.3",
-    summary="two convolutions, two fully connected layers",
-    parameters=9_737_226,
-    multiply_adds=102_286_336,
-)
-_mnist("chen2019/lenet", lenet, section="section 4.3", summary="LeNet-5", parameters=61_706, multiply_adds=416_520)

@@ -27,7 +27,6 @@ from torchcaps.models._assemble import (
     widen,
 )
 from torchcaps.models._backbones import Backbone, choose_backbone, convolutions
-from torchcaps.models._registry import register
 from torchcaps.network import CapsNet
 from torchcaps.routing import Dynamic, Uniform
 from torchcaps.types import CapsShape, Capsules, Parse, Record, check_record
@@ -170,91 +169,3 @@ def convnet_grouped(
     convs = stack[:-1] if grouping == "length" else stack  # squashed vectors keep their sign: no second ReLU
     classes = CapsShape((1, 1), num_classes, 16)
     return GroupedConvNet(convs, image_shape(in_chans, image_size), classes, grouping=grouping, loss=loss)
-
-
-_on_40 = partial(register, image=(1, 40, 40))
-_on_40(
-    "gu2021/capsnet",
-    capsnet,
-    section="section 2, figure 1",
-    summary="CapsNet with dynamic routing",
-    routing="dynamic",
-    parameters=13_475_648,
-    multiply_adds=803_340_288,
-)
-_on_40(
-    "gu2021/capsnet_nor",
-    partial(capsnet, routing="uniform"),
-    section="table 1",
-    summary="CapsNet without routing",
-    routing="uniform",
-    parameters=13_475_648,
-    multiply_adds=791_543_808,
-)
-_on_40(
-    "gu2021/aff_capsnet",
-    partial(capsnet, routing="uniform", share="all"),
-    section="section 3.1",
-    summary="CapsNet without routing, one map shared by all children",
-    routing="uniform",
-    parameters=7_578_688,
-    multiply_adds=791_543_808,
-)
-_on_40(
-    "gu2021/aff_capsnet_dr",
-    partial(capsnet, share="all"),
-    section="table 1",
-    summary="Aff-CapsNet with dynamic routing",
-    routing="dynamic",
-    parameters=7_578_688,
-    multiply_adds=803_340_288,
-)
-_on_40(
-    "gu2021/convnet_fc",
-    convnet_fc,
-    section="section 3",
-    summary="three convolutions, two fully connected layers",
-    parameters=35_445_522,
-    multiply_adds=2_361_249_152,
-)
-_on_40(
-    "gu2021/convnet_avg",
-    convnet_avg,
-    section="section 3.1",
-    summary="two convolutions, global average",
-    parameters=5_332_234,
-    multiply_adds=785_648_128,
-)
-register(
-    "gu2021/convnet_fc_lk",
-    partial(convnet_fc, kernel=9, units=(182, 107), image_size=36),
-    section="section 3.2, figure 3",
-    summary="ConvNet-FC with large kernels and CapsNet's parameters",
-    image=(1, 36, 36),
-    parameters=11_359_467,
-    multiply_adds=2_525_204_544,
-)
-_on_40(
-    "gu2021/convnet_cr",
-    convnet_grouped,
-    section="section 3.3",
-    summary="16 units a class, summed; class-conditional decoder",
-    parameters=13_475_648,
-    multiply_adds=791_543_808,
-)
-_on_40(
-    "gu2021/convnet_r",
-    partial(convnet_grouped, grouping="linear", loss="ce"),
-    section="section 3.3",
-    summary="160 units, a linear output, plain decoder",
-    parameters=13_477_258,
-    multiply_adds=791_545_408,
-)
-_on_40(
-    "gu2021/convnet_cr_sf",
-    partial(convnet_grouped, grouping="length", loss="margin"),
-    section="section 3.3",
-    summary="ConvNet-CR with squashed vectors: CapsNet without routing",
-    parameters=13_475_648,
-    multiply_adds=791_543_808,
-)

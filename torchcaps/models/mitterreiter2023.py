@@ -21,7 +21,6 @@ from torchcaps.models._assemble import (
     widen,
 )
 from torchcaps.models._backbones import Backbone, choose_backbone
-from torchcaps.models._registry import register
 from torchcaps.network import CapsNet
 from torchcaps.routing import Dynamic, RoutingFactory, Uniform
 
@@ -79,15 +78,3 @@ def _convolutions(in_chans: int, width: float, last: int) -> nn.Sequential:
         modules += [nn.Conv2d(in_chans, channels, kernel, stride), nn.ReLU(), nn.BatchNorm2d(channels)]
         in_chans = channels
     return nn.Sequential(*modules)
-
-
-register(
-    "mitterreiter2023/capsnet",
-    capsnet,
-    section="section 3, table 1",
-    summary="five layers of 16 capsules of 8 and ten class capsules",
-    image=(1, 40, 40),
-    routing="dynamic",
-    parameters=2_426_720,
-    multiply_adds=76_888_704,
-)

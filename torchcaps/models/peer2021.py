@@ -13,7 +13,6 @@ from torchcaps.layers import CapsuleLayer, PrimaryCapsules
 from torchcaps.losses import MarginLoss
 from torchcaps.models._assemble import RoutingChoice, Size, assemble, choose_routing, image_shape, widen
 from torchcaps.models._backbones import Backbone, choose_backbone, convolutions
-from torchcaps.models._registry import register
 from torchcaps.network import CapsNet
 from torchcaps.routing import EM, Dynamic, RoutingFactory
 from torchcaps.types import CapsShape
@@ -106,36 +105,3 @@ def sign(
 
 def _as_it_is(features: tuple[int, int, int]) -> PrimaryCapsules:
     return PrimaryCapsules(features, n=features[0], d=1, kernel=None, squash=identity)
-
-
-register(
-    "peer2021/rba",
-    deep,
-    section="section 5.3, table 2",
-    summary="deep CapsNet with routing by agreement",
-    image=(1, 28, 28),
-    routing="dynamic",
-    parameters=7_203_584,
-    multiply_adds=205_019_136,
-)
-register(
-    "peer2021/em",
-    partial(deep, routing="em"),
-    section="section 5.3, table 3",
-    summary="deep CapsNet with EM routing",
-    image=(1, 28, 28),
-    routing="em",
-    parameters=7_203_700,
-    multiply_adds=206_912_160,
-)
-register(
-    "peer2021/sign",
-    sign,
-    section="section 5.2, figure 1",
-    summary="1 → 20 → 2 capsules of one dimension",
-    image=(1, 1, 1),
-    classes=2,
-    routing="dynamic",
-    parameters=60,
-    multiply_adds=180,
-)
