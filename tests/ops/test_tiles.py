@@ -28,12 +28,15 @@ PASSES = {
     "score": (ops.score, lambda: [*operator(), pose(), pose(), pose()]),
     "score without a query": (ops.score, lambda: [*operator(bias=False), None, None, pose()]),
     "combine": (ops.combine, lambda: [*operator(), draw(I, J, M)]),
-    "attend": (ops.attend, lambda: [*operator(), pose(), draw(I, J, M), draw(I, M)]),
-    "attend, fixed prior": (ops.attend, lambda: [*operator(bias=False), pose(), draw(I, J, 1), None]),
-    "attend, no query": (ops.attend, lambda: [*operator(), None, draw(1, J, M), draw(I, M)]),
-    "moments": (ops.moments, lambda: [*operator(), pose(), pose(), positive(pose()), draw(1, J, M), draw(I, M)]),
-    "moments, first": (ops.moments, lambda: [*operator(bias=False), pose(), None, None, None, draw(I, M)]),
-    "moments, Gaussian": (ops.moments, lambda: [*operator(), pose(), None, positive(pose()), draw(I, J, M), None]),
+    "attend": (ops.plain_attend, lambda: [*operator(), pose(), draw(I, J, M), draw(I, M)]),
+    "attend, fixed prior": (ops.plain_attend, lambda: [*operator(bias=False), pose(), draw(I, J, 1), None]),
+    "attend, no query": (ops.plain_attend, lambda: [*operator(), None, draw(1, J, M), draw(I, M)]),
+    "moments": (ops.plain_moments, lambda: [*operator(), pose(), pose(), positive(pose()), draw(1, J, M), draw(I, M)]),
+    "moments, first": (ops.plain_moments, lambda: [*operator(bias=False), pose(), None, None, None, draw(I, M)]),
+    "moments, Gaussian": (
+        ops.plain_moments,
+        lambda: [*operator(), pose(), None, positive(pose()), draw(I, J, M), None],
+    ),
     "moments of": (ops.moments_of, lambda: [*operator(), pose(), draw(I, J, M)]),
 }
 
@@ -76,7 +79,7 @@ def test_derivatives_are_right(name, small_tiles):
 def test_only_the_gradients_asked_for_are_computed(small_tiles):
     u, w, _ = operator()
     u = u.detach()
-    s, mass = ops.attend(u, w, None, pose().detach(), None, None, j=J)
+    s, mass = ops.plain_attend(u, w, None, pose().detach(), None, None, j=J)
     (grad,) = torch.autograd.grad(s.sum() + mass.sum(), [w])
     assert grad.shape == w.shape
 
@@ -84,6 +87,6 @@ def test_only_the_gradients_asked_for_are_computed(small_tiles):
 def test_detached_couplings_get_no_gradient(small_tiles):
     u, w, bias = operator()
     query = pose()
-    s, _ = ops.attend(u, w, bias, query, None, None, j=J, detach=True)
+    s, _ = ops.plain_attend(u, w, bias, query, None, None, j=J, detach=True)
     assert torch.autograd.grad(s.sum(), [query], retain_graph=True, materialize_grads=True)[0].abs().max() == 0
     assert torch.autograd.grad(s.sum(), [w])[0].abs().max() > 0

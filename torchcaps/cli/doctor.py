@@ -44,6 +44,8 @@ def findings() -> dict[str, str]:
     """Everything the doctor looks at, by name."""
     import torch
 
+    from torchcaps.ops import native
+
     facts = {
         "torchcaps": version("torchcaps"),
         "python": platform.python_version(),
@@ -52,7 +54,7 @@ def findings() -> dict[str, str]:
         "threads": str(torch.get_num_threads()),
         "accelerator": str(torch.accelerator.current_accelerator() or "none"),
         "compiler": shutil.which(os.environ.get("CXX", "c++")) or "none",
-        "routing passes": "plain torch",
+        "routing passes": native.status(),
     }
     for extra, packages in EXTRAS.items():
         missing = [name for name in packages if not _installed(name)]

@@ -10,14 +10,15 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from torchcaps._paths import cache_home
+
 
 def cache_dir() -> Path:
     """`$TORCHCAPS_DATA`, or the platform's cache directory."""
     named = os.environ.get("TORCHCAPS_DATA")
     if named:
         return Path(named).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
-    return Path(base).expanduser() / "torchcaps"
+    return cache_home()
 
 
 def matches(data: bytes, checksum: str) -> bool:

@@ -36,6 +36,14 @@ def attend(
     detach: bool = False,
 ) -> tuple[Poses, PerParent]:
     """Σ_i r û and Σ_i r for r = weight · softmax_j(⟨û, query⟩ + prior); `detach` takes the softmax as a constant."""
+    inputs = (u, w, bias, query, prior, weight)
+    over = attend_pass(j, detach)
+    s, mass = run(over, inputs, i=u.shape[0], m=u.shape[3], pair_bytes=pair_bytes(u, w))
+    return s, mass
+
+
+def attend_pass(j: int, detach: bool) -> Pass:  # noqa: FBT001
+    """The pass in plain torch, with its gradients in closed form."""
 
     def couplings(v: Tensor, query: Tensor | None, prior: Tensor | None) -> Tensor:
         logits = torch.zeros_like(v[:, :, 0, 0]) if query is None else dot(v, query)
@@ -72,7 +80,4 @@ def attend(
         d_weight = None if weight is None else (dr * c).sum(1)
         return *pull_votes(dv, u, w, bias), d_query, d_logits, d_weight
 
-    over = Pass(forward, ("im", "i", "", "m", "im", "im"), ("m", "m"), pullback)
-    inputs = (u, w, bias, query, prior, weight)
-    s, mass = run(over, inputs, i=u.shape[0], m=u.shape[3], pair_bytes=pair_bytes(u, w))
-    return s, mass
+    return Pass(forward, ("im", "i", "", "m", "im", "im"), ("m", "m"), pullback)

@@ -38,6 +38,14 @@ def moments(
 ) -> tuple[PerParent, Poses, Poses]:
     """Σ_i r, Σ_i r x, Σ_i r x²: x = û − centre, r = weight · softmax_j(⟨û, query⟩ − Σ_d precision x² + prior)."""
 
+    inputs = (u, w, bias, centre, query, precision, prior, weight)
+    mass, first, second = run(moments_pass(j), inputs, i=u.shape[0], m=u.shape[3], pair_bytes=pair_bytes(u, w))
+    return mass, first, second
+
+
+def moments_pass(j: int) -> Pass:
+    """The pass in plain torch, with its gradients in closed form."""
+
     def couplings(v: Tensor, x: Tensor, query: Tensor | None, precision: Tensor | None, prior: Tensor | None) -> Tensor:
         logits = torch.zeros_like(v[:, :, 0, 0]) if query is None else dot(v, query)
         if precision is not None:
@@ -89,10 +97,7 @@ def moments(
         d_weight = None if weight is None else (dr * c).sum(1)
         return *pull_votes(dx, u, w, bias), d_centre, d_query, d_precision, dl, d_weight
 
-    over = Pass(forward, ("im", "i", "", "m", "m", "m", "im", "im"), ("m", "m", "m"), pullback)
-    inputs = (u, w, bias, centre, query, precision, prior, weight)
-    mass, first, second = run(over, inputs, i=u.shape[0], m=u.shape[3], pair_bytes=pair_bytes(u, w))
-    return mass, first, second
+    return Pass(forward, ("im", "i", "", "m", "m", "m", "im", "im"), ("m", "m", "m"), pullback)
 
 
 def moments_of(

@@ -70,7 +70,7 @@ class _Tiled(torch.autograd.Function):
         inputs: Tensors = ctx.saved_tensors
         needed = ctx.needs_input_grad[3:]
         if torch.is_grad_enabled():
-            return None, None, None, *_autograd(over, grads, inputs, needed, create_graph=True)
+            return None, None, None, *differentiate(over, grads, inputs, needed, create_graph=True)
         whole = [
             torch.zeros_like(t) if need and t is not None else None for t, need in zip(inputs, needed, strict=True)
         ]
@@ -78,7 +78,7 @@ class _Tiled(torch.autograd.Function):
             pieces = _cut_all(inputs, over.axes, tile)
             given = [_cut(grad, axes, tile) for grad, axes in zip(grads, over.outs, strict=True)]
             if over.pullback is None:
-                found = _autograd(over, given, pieces, needed)
+                found = differentiate(over, given, pieces, needed)
             else:
                 found = over.pullback(given, *pieces)
             for total, grad, axes in zip(whole, found, over.axes, strict=True):
@@ -88,7 +88,7 @@ class _Tiled(torch.autograd.Function):
         return None, None, None, *whole
 
 
-def _autograd(
+def differentiate(
     over: Pass, grads: Sequence[Tensor], inputs: Tensors, needed: Sequence[bool], *, create_graph: bool = False
 ) -> Tensors:
     """The inputs' gradients as autograd finds them, connected to the inputs if they are to be differentiated again."""
