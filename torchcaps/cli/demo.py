@@ -33,10 +33,12 @@ def demo(
     seed: Annotated[int, typer.Option(help="Of the numbers, the weights and the order.")] = 0,
 ) -> None:
     """Train four small capsule networks to tell positive numbers from negative, and print the paper's table beside."""
+    import torch
     from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
 
+    torch.set_num_threads(1)  # networks this small only wait for a second thread
     console = Console()
     console.print("Is a number positive? Capsule networks 1 → 20 → 2, with and without a bias (peer2021, table 1).")
     table = Table("routing", "bias", "paper, 50 epochs", f"here, {epochs} epochs")
