@@ -22,7 +22,8 @@ class CapsuleLayer(nn.Module):
     """Capsules above other capsules. Fully connected is a window as large as the grid; a vector is one row.
 
     The vote of a child pose M for a parent is M W (+ b), rows kept, columns mapped. Autocast around the
-    layer does not reach inside: it computes in the precision of its parameters.
+    layer does not reach inside: forward, it computes in the precision of its parameters. As torch advises, call
+    `backward` outside of autocast.
 
     >>> layer = CapsuleLayer(CapsShape((6, 6), 32, 8), n=10, d=16)
     >>> layer.shape_out, layer.weight.numel()
