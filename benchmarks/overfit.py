@@ -1,6 +1,6 @@
 """Can every model learn 32 images by heart? Real gradients through every part, to 100 % training accuracy.
 
-    python -m benchmarks.overfit [PATTERN …] [--widths 0.1 0.25] [--steps 3000] [--json FILE]
+    python -m benchmarks.overfit [PATTERN …] [--widths 0.1 0.25] [--steps 1500] [--json FILE]
 
 Images are noise with random labels, so nothing but memory helps. Each model trains with its own loss and decoder, at
 the smallest of the widths that suffices. The sign network, which sees a single number, learns the sign of 32 numbers.
@@ -52,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("patterns", nargs="*", default=["*"], metavar="PATTERN")
     parser.add_argument("--widths", type=float, nargs="+", default=[0.1, 0.25])
-    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args()
     rows = []

@@ -1,9 +1,12 @@
 """Limitation of Capsule Networks (Peer, Stabinger, Rodríguez-Sánchez 2021): networks with and without a bias.
 
 Trained with Adam at 1e-4, batches of 256 and the margin loss; the sign network with Adam at 5e-3 and λ = 1. Weights
-start from N(0, 0.1), biases at 0.1; in the sign network from N(0, 0.5) and at 0.5.
+start from N(0, 0.1), biases at 0.1; in the sign network from N(0, 0.5) and at 0.5. Convolutions start as the authors'
+do (He, then Glorot), which makes primary capsules long: with the short ones of torch's own start, EM's parents, whose
+logits grow with the length of their children, all stay at 1/2 and the margin loss silences the primary capsules for good.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from torch import Tensor, nn
@@ -60,13 +63,24 @@ def deep(
         raise ValueError(f"depth={depth} is not allowed: primary and class capsules make 2 at least")
     layer = partial(_layer, routing=routing, bias=bias, std=0.1)
     hidden = partial(layer, n=widen(16, width), d=12)
-    return assemble(
-        choose_backbone(backbone, convolutions(in_chans, [(widen(256, width), 9, 1)]), in_chans, width),
+    first = convolutions(in_chans, [(widen(256, width), 9, 1)])
+    _start(first[0], partial(nn.init.kaiming_normal_, nonlinearity="relu"))
+    net = assemble(
+        choose_backbone(backbone, first, in_chans, width),
         image_shape(in_chans, image_size),
         partial(PrimaryCapsules, n=widen(32, width), d=8, kernel=9, stride=2, squash=_relu_squash if relu else squash),
         [*[hidden] * (depth - 2), partial(layer, n=num_classes, d=16)],
         loss=loss,
     )
+    _start(net.primary.conv, nn.init.xavier_uniform_)
+    return net
+
+
+def _start(conv: nn.Module | None, weights: Callable[[Tensor], Tensor]) -> None:
+    if not isinstance(conv, nn.Conv2d) or conv.bias is None:
+        raise TypeError(f"{conv} is not allowed: a convolution with a bias is needed")
+    weights(conv.weight)
+    nn.init.zeros_(conv.bias)
 
 
 def _relu_squash(s: Tensor) -> Tensor:
