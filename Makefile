@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench-speed clean
+.PHONY: help setup demo test sanitize check format bench-speed clean
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */\t/' | expand -t16
@@ -22,6 +22,16 @@ demo: setup  ## capsules that cannot tell x from -x, and the bias that cures the
 test: setup  ## all tests, in parallel
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) --dist worksteal
 
+# The sanitizers' runtimes must be loaded before Python; their reports go past pytest's capture. A failed build, after
+# which the tests would skip, ends the target.
+RUNTIMES = $(foreach name,asan ubsan stdc++,$(shell gcc -print-file-name=lib$(name).so))
+SANITIZED = env CXX=g++ LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	TORCHCAPS_NATIVE_FLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined" $(BIN)/python
+
+sanitize: setup  ## the tests of the native passes under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(SANITIZED) -c "from torchcaps.ops import native; assert native.status() == 'native', native.status()"
+	$(SANITIZED) -m pytest -x -n $(CORES) --dist worksteal --capture=sys tests/ops tests/routing tests/contracts/test_routing.py
+
 check: setup  ## format, lint, types, direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -32,8 +42,9 @@ format: setup  ## what check would complain about, mended where it can be
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench-speed: setup  ## time and memory of every routing against its textbook twin
-	$(BIN)/python -m benchmarks.routing
+bench-speed: setup  ## time and memory of layers, networks and models against textbook code (twelve minutes), docs/speed.md
+	$(BIN)/python -m benchmarks.speed --json benchmarks/results/speed.json
+	$(BIN)/python -m benchmarks.speed.report benchmarks/results/speed.json --out docs
 
 clean:  ## remove what was built
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

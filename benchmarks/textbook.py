@@ -1,7 +1,8 @@
 """Every routing as everyone writes it: an explicit votes tensor, einsum and softmax. The yardstick of the benchmarks.
 
-Each function takes the layer whose parameters it uses and the votes û of shape (b, h, w, i, j, d), and returns the
-parents' poses and activations after `iters` iterations.
+Each function takes the layer whose parameters it uses, the votes û of shape (b, h, w, i, j, d) and the children, and
+returns the parents' poses and activations after `iters` iterations. Nothing is computed that no result needs: the
+textbook is to lose by its votes tensor alone.
 """
 
 import math
@@ -14,80 +15,99 @@ from torch.nn import functional as F
 
 from torchcaps.functional import length
 from torchcaps.layers import CapsuleLayer
+from torchcaps.routing import ROUTINGS
+from torchcaps.routing.em import UNIT_EPS
 from torchcaps.types import Capsules
 
 Result = tuple[Tensor, Tensor]
 
 
-def votes(layer: CapsuleLayer, below: Capsules) -> tuple[Tensor, Tensor]:
-    """The whole votes tensor and the children's activations."""
-    u, act = layer.windows.gather(below.pose), layer.windows.gather(below.act)
-    u = rearrange(u, "b h w i (a x) -> b h w i a x", a=layer.rows)
+def votes(layer: CapsuleLayer, below: Capsules) -> tuple[Tensor, Capsules]:
+    """The whole votes tensor, and the children of every window."""
+    if layer.windows.missing is not None or layer.competition != "window" or layer.compat != "none":
+        raise ValueError("the textbook knows neither padding, nor competition over the grid, nor compat='apple'")
+    children = Capsules(layer.windows.gather(below.pose), layer.windows.gather(below.act))
+    u = rearrange(children.pose, "b h w i (a x) -> b h w i a x", a=layer.rows)
     w = rearrange(layer.maps(), "i x (j y) -> i x j y", j=layer.shape_out.n)
     v = rearrange(torch.einsum("bhwiax,ixjy->bhwijay", u, w), "b h w i j a y -> b h w i j (a y)")
-    return (v if layer.bias is None else v + layer.bias), act
+    return (v if layer.bias is None else v + layer.bias), children
 
 
-def uniform(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
-    pose = layer.routing.squash((v / v.shape[3]).sum(3))
+def uniform(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
+    mean = v.mean(3) if layer.routing.over == "children" else v.sum(3) / layer.shape_out.n
+    pose = layer.routing.squash(mean)
     return pose, length(pose)
 
 
-def trainable(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
-    pose = layer.routing.squash((layer.routing.c * v).sum(3))
+def trainable(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
+    pose = layer.routing.squash((layer.routing.coefficients() * v).sum(3))
     return pose, length(pose)
 
 
-def dynamic(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
-    logits = v.new_zeros(v.shape[:-1])
-    for t in range(layer.routing.iters):
-        pose = layer.routing.squash((logits.softmax(-1)[..., None] * v).sum(3))
-        if t < layer.routing.iters - 1:
+def dynamic(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
+    routing = layer.routing
+    logits = v.new_zeros(v.shape[:-1]) if routing.prior is None else routing.prior.expand(v.shape[:-1])
+    for t in range(routing.iters):
+        s = (logits.softmax(-1)[..., None] * v).sum(3)
+        pose = routing.squash(s if routing.bias is None else s + routing.bias)
+        if t < routing.iters - 1:
             logits = logits + (v * pose[:, :, :, None]).sum(-1)
     return pose, length(pose)
 
 
-def inverted_attention(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
-    pose = v.new_zeros(v.shape[0], v.shape[1], v.shape[2], v.shape[4], v.shape[5])
+def inverted_attention(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
+    pose = None
     for _ in range(layer.routing.iters):
-        r = torch.einsum("bhwijd,bhwjd->bhwij", v, pose).softmax(-1)
-        pose = layer.routing.norm(torch.einsum("bhwij,bhwijd->bhwjd", r, v))
+        pose = inverted_step(layer, v, pose)
+    assert pose is not None
     return pose, torch.ones_like(pose[..., 0])
 
 
-def self_routing(layer: CapsuleLayer, v: Tensor, act: Tensor, u: Tensor) -> Result:
+def inverted_step(layer: CapsuleLayer, v: Tensor, pose: Tensor | None) -> Tensor:
+    """One iteration, for schedules in which layers take turns; the first one shares children out alike."""
+    if pose is None:
+        r = v.new_zeros(v.shape[:-1]).softmax(-1)
+    else:
+        r = torch.einsum("bhwijd,bhwjd->bhwij", v, pose * layer.routing.scale).softmax(-1)
+    normed: Tensor = layer.routing.norm(torch.einsum("bhwij,bhwijd->bhwjd", r, v))
+    return normed
+
+
+def self_routing(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
+    u, act = children
     c = torch.einsum("bhwid,idj->bhwij", u, layer.routing.gate).softmax(-1) * act[..., None]
     pose = (c[..., None] * v).sum(3) / c.sum(3)[..., None]
     return pose, c.sum(3) / act.sum(3)[..., None]
 
 
-def self_attention(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
+def self_attention(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
     agreement = torch.einsum("bhwijd,bhwjd->bhwij", v, v.sum(3)) / v.shape[-1] ** 0.5
     c = agreement.softmax(-1) + layer.routing.prior[..., 0]
     pose = layer.routing.squash((c[..., None] * v).sum(3))
     return pose, length(pose)
 
 
-def em(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
+def em(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
     routing = layer.routing
     r = torch.full(v.shape[:-1], 1 / v.shape[-2], dtype=v.dtype)
     for t in range(routing.iters):
-        mass, mu, var = _moments(r * act[..., None], v)
+        mass, mu, var = _moments(r * children.act[..., None], v)
         log_sigma = 0.5 * (var + routing.variance_floor).log()
         cost = ((routing.beta_u[:, None] + log_sigma) * mass[..., None]).sum(-1)
         z = routing.inverse_temperature(t) * (routing.beta_a - cost)
-        x = (v - mu[:, :, :, None]) ** 2 / (2 * (var + routing.variance_floor))[:, :, :, None]
-        log_p = -(x + log_sigma[:, :, :, None] + 0.5 * math.log(2 * math.pi)).sum(-1)
         if t < routing.iters - 1:
+            x = (v - mu[:, :, :, None]) ** 2 / (2 * (var + routing.variance_floor))[:, :, :, None]
+            log_p = -(x + log_sigma[:, :, :, None] + 0.5 * math.log(2 * math.pi)).sum(-1)
             r = (log_p + F.logsigmoid(z)[:, :, :, None]).softmax(-1)
-    return mu, torch.sigmoid(z)
+    act = torch.sigmoid(z)
+    return (mu if routing.output == "mean" else act[..., None] * mu / (length(mu)[..., None] + UNIT_EPS)), act
 
 
-def variational(layer: CapsuleLayer, v: Tensor, act: Tensor) -> Result:
+def variational(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
     routing, d = layer.routing, v.shape[-1]
     r = torch.full(v.shape[:-1], 1 / v.shape[-2], dtype=v.dtype)
     for t in range(routing.iters):
-        mass, mean, var = _moments(r * act[..., None], v)
+        mass, mean, var = _moments(r * children.act[..., None], v)
         alpha, kappa, nu = routing.alpha0 + mass, routing.kappa0 + mass, routing.nu0 + mass
         mu = mean * (mass / kappa)[..., None]
         psi = 1 + var * mass[..., None] + (routing.kappa0 * mass / kappa)[..., None] * mean**2
@@ -119,9 +139,15 @@ TEXTBOOK: dict[str, Callable[..., Result]] = {
 }
 
 
-def run(name: str, layer: CapsuleLayer, below: Capsules) -> Result:
+def name_of(layer: CapsuleLayer) -> str:
+    """Under which name the layer's routing stands in the library."""
+    for name, kind in ROUTINGS.items():
+        if isinstance(layer.routing, kind):
+            return name
+    raise ValueError(f"the textbook has no {type(layer.routing).__name__}: it knows {', '.join(TEXTBOOK)}")
+
+
+def run(layer: CapsuleLayer, below: Capsules) -> Result:
     """The textbook's parents for a layer and its children."""
-    v, act = votes(layer, below)
-    if name == "self_routing":
-        return self_routing(layer, v, act, layer.windows.gather(below.pose))
-    return TEXTBOOK[name](layer, v, act)
+    v, children = votes(layer, below)
+    return TEXTBOOK[name_of(layer)](layer, v, children)

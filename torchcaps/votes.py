@@ -6,13 +6,16 @@ to the votes through a few verbs: `combine` and `fold`, `agree`, `compete`, `att
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional as F
 
 from torchcaps import ops
+from torchcaps.types import Capsules
 from torchcaps.windows import Windows
 
 Poses = Float[Tensor, "b h w j d"]
@@ -25,63 +28,98 @@ class Votes:
     """What the children of every parent position say, under the maps `w`.
 
     Args:
-        u: the children of each position's window; those of padding are zero.
-        act: how present each child is.
+        below: the children, on their grid.
         w: for each child and parent a map from the columns of u to the columns of the vote.
         bias: added to every vote (peer2021, section 4.2).
         j: parents a position.
         rows: of a pose; one for vectors.
         windows: where the children come from.
         grid_wide: whether a child's parents compete across the grid, or inside a window only.
+        gathered: the children of each position's window, where they are others than those that lie there.
     """
 
-    u: Float[Tensor, "b h w i d_in"]
-    act: PerChild
+    below: Capsules
     w: Float[Tensor, "i x jy"]
     bias: Float[Tensor, "j d"] | None
     j: int
     rows: int
     windows: Windows
     grid_wide: bool = False
+    gathered: Float[Tensor, "b h w i d_in"] | None = None
 
     def __post_init__(self) -> None:
-        self._children: Tensor | None = None
+        self._u, self._act, self._columns = self.gathered, cast(Tensor | None, None), cast(Tensor | None, None)
+        self.children = self.windows.i
 
     @property
-    def children(self) -> int:
-        """How many children a window holds."""
-        return self.u.shape[3]
+    def u(self) -> Float[Tensor, "b h w i d_in"]:
+        """The children of each position's window; those of padding are zero."""
+        if self._u is None:
+            self._u = self.windows.gather(self.below.pose)
+        return self._u
+
+    @property
+    def act(self) -> PerChild:
+        """How present each child of a window is."""
+        if self._act is None:
+            self._act = self.windows.gather(self.below.act)
+        return self._act
+
+    @property
+    def lead(self) -> tuple[int, int, int]:
+        """Images, and rows and columns of parents."""
+        return self.below.pose.shape[0], *self.windows.grid_out
 
     def present(self, weight: PerChild | None = None) -> PerChild | None:
         """`weight` with the children of padding struck out; None where all children weigh one."""
         if self.windows.missing is None:
             return weight
-        here = (~self.windows.missing).to(self.u.dtype)
-        return here.expand(self.u.shape[:4]) if weight is None else weight * here
+        here = (~self.windows.missing).to(self.w.dtype)
+        return here.expand(*self.lead, self.children) if weight is None else weight * here
 
     def fold(
-        self, c: Float[Tensor, "#h #w i j #d"], weight: PerChild | None = None
+        self, c: Float[Tensor, "#h #w #i #j #d"], weight: PerChild | None = None
     ) -> tuple[Poses, Float[Tensor, "b h w j"]]:
         """Σ_i weight_i c_ij û_ij and Σ_i weight_i c_ij for couplings that do not depend on the image: one matmul.
 
         The couplings may differ by the parent's position and by the dimension of the pose (chen2019).
         """
-        weight = self.present(weight)
+        everywhere = c.shape[:2] == (1, 1) and c.shape[-1] == 1
+        own = weight is None or weight is self._act
+        if everywhere and own and not self.windows.whole and self.gathered is None:
+            s = self._convolve(c, weighted=weight is not None)
+        else:
+            s = self._multiply(c, self.present(weight))
+        mass = self._mass(c, self.present(weight))
+        if self.bias is not None:
+            s = s + mass * self.bias
+        return s, mass.mean(-1).expand(s.shape[:4])
+
+    def _convolve(self, c: Float[Tensor, "1 1 #i #j 1"], *, weighted: bool) -> Poses:
+        """Σ_i c_ij û_ij, bias apart, where every window has the same couplings: windows need not be gathered."""
+        pose = self.below.pose * self.below.act[..., None] if weighted else self.below.pose
+        maps = rearrange(self.w, "i x (j y) -> i x j y", j=self.j) * c[0, 0, :, None]
+        kernel = rearrange(maps, "(k l n) x j y -> (j y) (n x) k l", k=self.windows.window[0], l=self.windows.window[1])
+        image = rearrange(pose, "b h w n (a x) -> (b a) (n x) h w", a=self.rows)
+        # Contiguous: a compiler and the convolution may have different ideas of what follows from another layout.
+        s = F.conv2d(image.contiguous(), kernel.contiguous(), stride=self.windows.stride, padding=self.windows.padding)
+        return rearrange(s, "(b a) (j y) h w -> b h w j (a y)", a=self.rows, j=self.j)
+
+    def _multiply(self, c: Float[Tensor, "#h #w #i #j #d"], weight: PerChild | None) -> Poses:
+        """Σ_i weight_i c_ij û_ij, bias apart, as a product of matrices."""
         u = self.u if weight is None else self.u * weight[..., None]
+        if c.numel() == 1:  # one coupling for all: the sum is scaled, not the maps
+            s = rearrange(u, "b h w i (a x) -> b h w a (i x)", a=self.rows) @ rearrange(self.w, "i x jy -> (i x) jy")
+            return rearrange(s * c.flatten(), "b h w a (j y) -> b h w j (a y)", j=self.j)
         rows = 1 if c.shape[-1] == 1 else self.rows
         c_rows = rearrange(c, "h w i j (a y) -> h w a i 1 j y", a=rows).contiguous()
         maps = rearrange(self.w, "i x (j y) -> i x j y", j=self.j)
         w = rearrange(c_rows * maps, "h w a i x j y -> h w a (i x) (j y)")
         if w.shape[:3] == (1, 1, 1):  # one map for every position and row: one plain matmul
             s = rearrange(u, "b h w i (a x) -> b h w a (i x)", a=self.rows) @ w[0, 0, 0]
-            s = rearrange(s, "b h w a (j y) -> b h w j (a y)", j=self.j)
-        else:
-            s = rearrange(u, "b h w i (a x) -> h w a b (i x)", a=self.rows) @ w
-            s = rearrange(s, "h w a b (j y) -> b h w j (a y)", j=self.j)
-        mass = self._mass(c, weight)
-        if self.bias is not None:
-            s = s + mass * self.bias
-        return s, mass.mean(-1).expand(s.shape[:4])
+            return rearrange(s, "b h w a (j y) -> b h w j (a y)", j=self.j)
+        s = rearrange(u, "b h w i (a x) -> h w a b (i x)", a=self.rows) @ w
+        return rearrange(s, "h w a b (j y) -> b h w j (a y)", j=self.j)
 
     def combine(self, c: Coupling) -> Poses:
         """Σ_i c_ij û_ij for couplings of each image."""
@@ -102,16 +140,16 @@ class Votes:
         """Softmax over the parents a child can reach: those of its window, or of the whole grid."""
         return self.windows.compete(logits) if self.grid_wide else logits.softmax(-1)
 
-    def uniform(self) -> Float[Tensor, "h w i j 1"]:
+    def uniform(self) -> Float[Tensor, "#h #w #i #j 1"]:
         """The couplings of a child without preference: one over the parents it can reach."""
         if not self.grid_wide:
-            return self.u.new_full((1, 1, self.children, self.j, 1), 1 / self.j)
-        none = self.u.new_zeros(1, *self.u.shape[1:4], self.j)
+            return self.w.new_full((1, 1, 1, 1, 1), 1 / self.j)
+        none = self.w.new_zeros(1, *self.windows.grid_out, self.children, self.j)
         return rearrange(self.compete(none), "1 h w i j -> h w i j 1")
 
     def attention(self, query: Poses | None = None, prior: Float[Tensor, "#b #h #w #i j"] | None = None) -> Coupling:
         """Softmax over parents of ⟨û_ij, query_j⟩ + prior_ij: the couplings that `attend` weighs the votes with."""
-        logits = self.u.new_zeros(*self.u.shape[:4], self.j) if query is None else self.agree(query)
+        logits = self.w.new_zeros(*self.lead, self.children, self.j) if query is None else self.agree(query)
         return self.compete(logits if prior is None else logits + prior)
 
     def attend(
@@ -178,18 +216,23 @@ class Votes:
         weight = self.present(weight)
         return c if weight is None else c * weight[..., None]
 
-    def _mass(self, c: Float[Tensor, "#h #w i j #d"], weight: PerChild | None) -> Float[Tensor, "#b #h #w j #d"]:
+    def _mass(self, c: Float[Tensor, "#h #w #i #j #d"], weight: PerChild | None) -> Float[Tensor, "#b #h #w #j #d"]:
+        if c.shape[2] == 1:
+            return c[None, :, :, 0] * (self.children if weight is None else weight.sum(-1)[..., None, None])
         if weight is None:
             return c.sum(2)[None]
-        return torch.einsum("bhwi,hwijd->bhwjd", weight, c.expand(*self.u.shape[1:3], *c.shape[2:]))
+        return torch.einsum("bhwi,hwijd->bhwjd", weight, c.expand(*self.windows.grid_out, *c.shape[2:]))
 
     # How the passes of torchcaps.ops want their tensors: children first, instances (h w b) last, rows apart.
 
     def _operator(self) -> tuple[Tensor, Tensor, Tensor | None]:
-        if self._children is None:
-            self._children = rearrange(self.u, "b h w i (a x) -> i x a (h w b)", a=self.rows).contiguous()
+        if self._columns is None and self.gathered is not None:
+            self._columns = rearrange(self.gathered, "b h w i (a x) -> i x a (h w b)", a=self.rows)
+        elif self._columns is None:
+            self._columns = self.windows.columns(self.below.pose, self.rows)
+        self._columns = self._columns.contiguous()
         bias = None if self.bias is None else rearrange(self.bias, "j (a y) -> j y a 1", a=self.rows)
-        return self._children, self.w, bias
+        return self._columns, self.w, bias
 
     def _split(self, v: Poses) -> Float[Tensor, "j y a m"]:
         return rearrange(v, "b h w j (a y) -> j y a (h w b)", a=self.rows)
@@ -202,7 +245,7 @@ class Votes:
 
     def _pair(self, c: Float[Tensor, "#b #h #w #i j"]) -> Float[Tensor, "#i j #m"]:
         if c.shape[:3] != (1, 1, 1):
-            c = c.expand(*self.u.shape[:3], *c.shape[3:])
+            c = c.expand(*self.lead, *c.shape[3:])
         return rearrange(c, "b h w i j -> i j (h w b)")
 
     def _unpair(self, c: Float[Tensor, "i j m"]) -> Coupling:
@@ -214,7 +257,7 @@ class Votes:
 
     @property
     def _lead(self) -> dict[str, int]:
-        return dict(zip("bhw", self.u.shape[:3], strict=True))
+        return dict(zip("bhw", self.lead, strict=True))
 
 
 def _maybe(function: Callable[[Tensor], Tensor], tensor: Tensor | None) -> Tensor | None:

@@ -27,7 +27,7 @@ class Windows(nn.Module):
     (2, 2)
     """
 
-    index: Int[Tensor, "k h w"]
+    index: Int[Tensor, "h w k"]
     missing: Bool[Tensor, "h w i"] | None
 
     def __init__(
@@ -44,9 +44,14 @@ class Windows(nn.Module):
         outside = (rows < 0)[:, None, :, None] | (cols < 0)[None, :, None, :]
         # A padded child is the position after the last one: gathering finds zeros there.
         index = torch.where(outside, grid[0] * grid[1], index)
-        self.register_buffer("index", rearrange(index, "k l h w -> (k l) h w"), persistent=False)
+        self.register_buffer("index", rearrange(index, "k l h w -> h w (k l)"), persistent=False)
         gone = rearrange(outside, "k l h w -> h w (k l)").repeat_interleave(n, dim=-1)
         self.register_buffer("missing", gone if bool(outside.any()) else None, persistent=False)
+
+    @property
+    def whole(self) -> bool:
+        """Whether one window holds the whole grid, and there is nothing to copy."""
+        return self.window == self.grid and self.missing is None
 
     def _grid_out(self) -> tuple[int, int]:
         padded = tuple(g + 2 * p for g, p in zip(self.grid, self.padding, strict=True))
@@ -78,21 +83,34 @@ class Windows(nn.Module):
 
     def gather(self, t: Float[Tensor, "b h w n *d"]) -> Float[Tensor, "b h2 w2 i *d"]:
         """The children of every parent position, those of padding as zeros."""
-        if self.window == self.grid and self.missing is None:  # one window holds all: nothing to copy
+        if self.whole:
             return rearrange(t, "b h w n ... -> b 1 1 (h w n) ...")
         flat = rearrange(t, "b h w n ... -> b (h w) n ...")
         if self.missing is not None:
             flat = torch.cat([flat, torch.zeros_like(flat[:, :1])], dim=1)
-        return rearrange(flat[:, self.index], "b k h w n ... -> b h w (k n) ...")
+        h, w = self.grid_out
+        found = flat.index_select(1, self.index.flatten())
+        return rearrange(found, "b (h w k) n ... -> b h w (k n) ...", h=h, w=w)
+
+    def columns(self, t: Float[Tensor, "b h w n d"], rows: int) -> Float[Tensor, "i x a m"]:
+        """The same children as the passes of `torchcaps.ops` want them: instances (h2 w2 b) last, rows of d apart."""
+        flat = rearrange(t, "b h w n (a x) -> (h w) n x a b", a=rows)
+        if self.whole:
+            return rearrange(flat, "p n x a b -> (p n) x a b")
+        if self.missing is not None:
+            flat = torch.cat([flat, torch.zeros_like(flat[:1])])
+        # Whole positions are picked first, in long runs, and then brought into order.
+        found = flat.contiguous().index_select(0, rearrange(self.index, "h w k -> (k h w)"))
+        return rearrange(found, "(k p) n x a b -> (k n) x a (p b)", k=self.index.shape[-1])
 
     def compete(self, logits: Float[Tensor, "b h w i j"]) -> Float[Tensor, "b h w i j"]:
         """Softmax over every parent a child can reach, in all the windows it belongs to (Hinton et al. 2018)."""
         h, w = self.grid_out
-        own = rearrange(logits.logsumexp(-1), "b h w (k n) -> b (k h w) n", n=self.n)
+        own = rearrange(logits.logsumexp(-1), "b h w (k n) -> b (h w k) n", n=self.n)
         at = self.index.flatten()
         where = at[None, :, None].expand_as(own)
         empty = own.new_full((own.shape[0], self.grid[0] * self.grid[1] + 1, self.n), -torch.inf)
         top = empty.scatter_reduce(1, where, own.detach(), "amax")[:, at]
         total = torch.zeros_like(empty).scatter_add(1, where, (own - top).exp())
-        whole = rearrange(top + total[:, at].log(), "b (k h w) n -> b h w (k n) 1", h=h, w=w)
+        whole = rearrange(top + total[:, at].log(), "b (h w k) n -> b h w (k n) 1", h=h, w=w)
         return (logits - whole).exp()

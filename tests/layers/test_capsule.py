@@ -91,7 +91,7 @@ def test_competition_across_the_grid(name):
     if several.routing.competes:
         total = torch.zeros(2, 17, 2, dtype=torch.double)
         at = several.windows.index.flatten()[None, :, None].expand(2, -1, 2)
-        per_window = state.coupling.sum(-1).reshape(2, 4, 4, 9, 2).movedim(3, 1).flatten(1, 3)
+        per_window = state.coupling.sum(-1).reshape(2, 4 * 4 * 9, 2)
         total.scatter_add_(1, at, per_window)
         torch.testing.assert_close(total[:, :16], torch.ones(2, 16, 2, dtype=torch.double))
     inside = CapsuleLayer(CapsShape((4, 4), 2, 4), 3, 4, routing=ROUTINGS[name]).double()

@@ -148,3 +148,13 @@ def test_denormal_numbers_survive_in_the_process():
         "import torch; from torchcaps.ops import native; native.status(); print(torch.tensor(1e-40).mul(1).item() > 0)"
     )
     assert run_python(code).stdout.strip() == "True"
+
+
+@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("which", [1, 3, 5], ids=["maps", "poses", "last"])
+def test_tensors_of_another_size_are_refused(name, which):
+    inputs = [None if t is None else t.detach() for t in draw(name, (5, 3, 2, 11, 4, 5))]
+    inputs[which] = inputs[which][..., :-1].contiguous()
+    numbers = (4, False) if name == "attend" else (4,)
+    with pytest.raises(RuntimeError, match="must be"):
+        getattr(torch.ops.torchcaps, name)(*inputs, *numbers)

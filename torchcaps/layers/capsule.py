@@ -89,11 +89,10 @@ class CapsuleLayer(nn.Module):
                 f"{tuple(below.pose.shape[1:])}: images must have the size the network was built for"
             )
         with _full_precision(self.weight):
-            u, act = (self.windows.gather(t.to(self.weight.dtype)) for t in below)
-            if self.compat == "apple":
-                u = _scramble(u)
+            below = Capsules(*(t.to(self.weight.dtype) for t in below))
+            gathered = _scramble(self.windows.gather(below.pose)) if self.compat == "apple" else None
             n, grid_wide = self.shape_out.n, self.competition == "grid"
-            return Votes(u, act, self.maps(), self.bias, n, self.rows, self.windows, grid_wide)
+            return Votes(below, self.maps(), self.bias, n, self.rows, self.windows, grid_wide, gathered)
 
     def step(self, votes: Votes, state: State | None, t: int, *, record: bool = False) -> State:
         """One iteration of the routing; with `record`, its couplings stay in the state."""

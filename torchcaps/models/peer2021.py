@@ -3,7 +3,7 @@
 Trained with Adam at 1e-4, batches of 256 and the margin loss; the sign network with Adam at 5e-3 and λ = 1. Weights
 start from N(0, 0.1), biases at 0.1; in the sign network from N(0, 0.5) and at 0.5. Convolutions start as the authors'
 do (He, then Glorot), which makes primary capsules long: with the short ones of torch's own start, EM's parents, whose
-logits grow with the length of their children, all stay at 1/2 and the margin loss silences the primary capsules for good.
+logits grow with the length of their children, all stay at 1/2 and the margin loss then silences the children.
 """
 
 from collections.abc import Callable

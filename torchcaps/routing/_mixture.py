@@ -58,6 +58,6 @@ def evidence(mass: PerParent, log_sigma: Poses, beta_u: Float[Tensor, " j"], bet
 def responsibilities(votes: Votes, belief: Belief | None) -> Float[Tensor, "b h w i j"]:
     """The E-step: how much of each child each parent explains, before the child's activation."""
     if belief is None:
-        return votes.uniform()[..., 0].expand(*votes.u.shape[:4], votes.j)
+        return votes.uniform()[..., 0].expand(*votes.lead, votes.children, votes.j)
     exponent = votes.score(centre=belief.centre, precision=belief.precision)
     return votes.compete(exponent + belief.logit[..., None, :])

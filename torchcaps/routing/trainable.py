@@ -51,4 +51,4 @@ class Trainable(Routing):
 
     def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
         """The learned coefficients; where they differ by dimension, their mean over the dimensions."""
-        return self.coefficients().mean(-1).expand(*votes.u.shape[:4], self.shape.j)
+        return self.coefficients().mean(-1).expand(*votes.lead, self.shape.i, self.shape.j)

@@ -29,13 +29,13 @@ class Uniform(Routing):
             raise ValueError(f"over={over!r} is not allowed: choose 'children' or 'parents'")
         self.over, self.squash, self.competes = over, squash, over == "parents"
 
-    def _coupling(self, votes: Votes) -> Float[Tensor, "#h #w i j 1"]:
+    def _coupling(self, votes: Votes) -> Float[Tensor, "#h #w #i #j 1"]:
         if self.over == "parents":
             return votes.uniform()
         missing = votes.windows.missing
         if missing is None:
-            return votes.u.new_full((1, 1, self.shape.i, self.shape.j, 1), 1 / self.shape.i)
-        here = (~missing).to(votes.u.dtype)
+            return votes.w.new_full((1, 1, 1, 1, 1), 1 / self.shape.i)
+        here = (~missing).to(votes.w.dtype)
         return repeat(here / here.sum(-1, keepdim=True), "h w i -> h w i j 1", j=self.shape.j)
 
     def weight_std(self, maps: int, x: int, y: int) -> float:
@@ -47,4 +47,4 @@ class Uniform(Routing):
         return State(v, length(v))
 
     def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
-        return self._coupling(votes)[..., 0].expand(*votes.u.shape[:4], self.shape.j)
+        return self._coupling(votes)[..., 0].expand(*votes.lead, self.shape.i, self.shape.j)

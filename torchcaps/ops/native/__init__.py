@@ -1,6 +1,7 @@
 """The passes in C++: built on first use with the machine's compiler, kept by source, torch and processor.
 
-Without a compiler, or with `TORCHCAPS_NATIVE=0`, the plain passes serve, and one line says so.
+Without a compiler, or with `TORCHCAPS_NATIVE=0`, the plain passes serve, and one line says so. More flags for compiler
+and linker are read from `TORCHCAPS_NATIVE_FLAGS`; `make sanitize` gives some.
 """
 
 import hashlib
@@ -43,8 +44,9 @@ def _ready() -> bool:
     return status() == "native"
 
 
-# A compiler asks, and does not look inside.
-_ready = torch.compiler.assume_constant_result(_ready)
+# A compiler asks, and does not look inside. This mark is all that torch.compiler.assume_constant_result makes, but that
+# imports torch._dynamo first, which would take two seconds of every start.
+_ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @lru_cache(maxsize=1)
@@ -64,6 +66,10 @@ def status() -> str:
     return "native"
 
 
+def _more_flags() -> list[str]:
+    return os.environ.get("TORCHCAPS_NATIVE_FLAGS", "").split()
+
+
 def _key(compiler: str) -> str:
     """What a build depends on: sources, flags, torch, compiler and processor."""
     parts = [(HERE / name).read_bytes() for name in (*SOURCES, *HEADERS)]
@@ -71,7 +77,12 @@ def _key(compiler: str) -> str:
     flags = (
         next((line for line in cpu.read_text().splitlines() if line.startswith("flags")), "") if cpu.exists() else ""
     )
-    parts += [" ".join(FLAGS).encode(), torch.__version__.encode(), compiler.encode(), flags.encode()]
+    parts += [
+        " ".join((*FLAGS, *_more_flags())).encode(),
+        torch.__version__.encode(),
+        compiler.encode(),
+        flags.encode(),
+    ]
     return f"{platform.machine()}-{hashlib.sha256(b'|'.join(parts)).hexdigest()[:16]}"
 
 
@@ -80,14 +91,16 @@ def _build(folder: Path) -> None:
     import ninja
     from torch.utils.cpp_extension import load
 
+    # torch's own lock, left by a build that was killed, would be waited for without end; nobody else is in here now.
+    (folder / "lock").unlink(missing_ok=True)
     before = os.environ.get("PATH", "")
     os.environ["PATH"] = os.pathsep.join([ninja.BIN_DIR, str(Path(sys.executable).parent), before])
     try:
         load(
             "torchcaps_native",
             [str(HERE / name) for name in SOURCES],
-            extra_cflags=list(FLAGS),
-            extra_ldflags=["-fopenmp"],
+            extra_cflags=[*FLAGS, *_more_flags()],
+            extra_ldflags=["-fopenmp", *_more_flags()],
             build_directory=str(folder),
             is_python_module=False,
         )

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace torchcaps {
@@ -69,6 +70,38 @@ inline T total(Vec<T> v) {
   for (int64_t k = 0; k < Lanes<T>::n; ++k) sum += v[k];
   return sum;
 }
+
+// As many vectors as a vector has numbers, transposed in place: blocks of H numbers off the diagonal change places, for
+// H from half a vector down to 1.
+#if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
+template <typename T, int H, int... L>
+inline void exchange(Vec<T>& a, Vec<T>& b, std::integer_sequence<int, L...>) {
+  constexpr int n = Lanes<T>::n;
+  const Vec<T> upper = __builtin_shufflevector(a, b, (L & H ? n + L - H : L)...);
+  b = __builtin_shufflevector(a, b, (L & H ? n + L : L + H)...);
+  a = upper;
+}
+
+template <typename T, int H = Lanes<T>::n / 2>
+inline void transpose(Vec<T>* v) {
+#pragma GCC unroll 16
+  for (int k = 0; k < Lanes<T>::n; ++k) {
+    if (!(k & H)) exchange<T, H>(v[k], v[k + H], std::make_integer_sequence<int, Lanes<T>::n>{});
+  }
+  if constexpr (H > 1) transpose<T, H / 2>(v);
+}
+#else
+template <typename T>
+inline void transpose(Vec<T>* v) {
+  for (int64_t k = 0; k < Lanes<T>::n; ++k) {
+    for (int64_t l = 0; l < k; ++l) {
+      const T other = v[k][l];
+      v[k][l] = v[l][k];
+      v[l][k] = other;
+    }
+  }
+}
+#endif
 
 inline Vec<double> exponential(Vec<double> x) {
   for (int64_t k = 0; k < Lanes<double>::n; ++k) x[k] = std::exp(x[k]);

@@ -1,7 +1,7 @@
 // Votes v = u W + b, made where they are needed, and the gradients they pass back: what every pass is built around.
 //
-// Layouts, instances m last: u (i x a m), w (i x j*y), bias (j y a), prior (i or 1, j, m or 1), weight (i m); poses, such
-// as a query, are (j y a m). In scratch memory a pose is indexed [j][y][a], one vector of instances each.
+// Layouts, instances m last: u (i x a m), w (i x j*y), bias (j y a), prior (i or 1, j, m or 1), weight (i m); poses,
+// such as a query, are (j y a m). In scratch memory a pose is indexed [j][y][a], one vector of instances each.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -26,9 +26,30 @@ T* room(const Tensor& t) {
   return t.numel() ? t.mutable_data_ptr<T>() : nullptr;
 }
 
-inline Sizes sizes_of(const Tensor& u, const Tensor& w, int64_t j) {
-  TORCH_CHECK(u.is_contiguous() && w.is_contiguous(), "the native passes want contiguous children and maps");
-  return {u.size(0), u.size(1), u.size(2), u.size(3), j, w.size(2) / j};
+// Every tensor that is there must be of the children's type, without gaps, and of the sizes the pass reads.
+inline void expect(const char* name, const OptTensor& t, const Tensor& u, at::IntArrayRef sizes) {
+  if (!t) return;
+  TORCH_CHECK(t->is_contiguous() && t->scalar_type() == u.scalar_type() && t->sizes() == sizes, name, " is ",
+              t->scalar_type(), t->sizes(), " but must be contiguous ", u.scalar_type(), sizes);
+}
+
+inline Sizes sizes_of(const Tensor& u, const Tensor& w, const OptTensor& bias, const OptTensor& prior,
+                      const OptTensor& weight, int64_t j) {
+  TORCH_CHECK(u.dim() == 4 && w.dim() == 3 && j > 0 && w.size(2) % j == 0, "children are ", u.sizes(), ", maps ",
+              w.sizes(), ", parents ", j, " but must be (i x a m), (i x j*y) and j");
+  const Sizes s{u.size(0), u.size(1), u.size(2), u.size(3), j, w.size(2) / j};
+  expect("u", u, u, {s.i, s.x, s.a, s.m});
+  expect("w", w, u, {s.i, s.x, s.j * s.y});
+  expect("bias", bias, u, {s.j, s.y, s.a, 1});
+  expect("weight", weight, u, {s.i, s.m});
+  if (prior) {
+    expect("prior", prior, u, {prior->size(0) == 1 ? 1 : s.i, s.j, prior->size(-1) == 1 ? 1 : s.m});
+  }
+  return s;
+}
+
+inline void expect_poses(const char* name, const OptTensor& t, const Tensor& u, const Sizes& s) {
+  expect(name, t, u, {s.j, s.y, s.a, s.m});
 }
 
 // What votes and couplings are made of, as bare pointers; an absent input is null.
@@ -70,6 +91,9 @@ struct Inputs {
   }
 };
 
+// Columns of a vote that are made at a time.
+constexpr int64_t kColumns = 4;
+
 // A child's numbers, in registers where their count is known at compile time.
 template <typename T, int A, int X, int Y>
 struct Child {
@@ -81,11 +105,11 @@ struct Child {
   Vec<T>& operator[](int64_t k) { return kKnown ? known[k] : at[k]; }
 };
 
-// The votes of child i for all parents, `count` instances from m, and the couplings' logits: `each(k, v)` is given every
-// number of a vote, keeps what it wants, and returns its part of the logit.
-template <typename T, int A, int X, int Y, typename Each>
+// The votes of child i for all parents, `count` instances from m: `each(k, v, sums)` is given every number of a vote,
+// keeps what it wants and adds to the parent's sums, which begin with the prior as logit and go to `done(j, sums)`.
+template <typename Sums, typename T, int A, int X, int Y, typename Each, typename Done>
 inline void vote(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, int64_t m, int64_t count,
-                 Child<T, A, X, Y>& child, Vec<T>* logits, Each each) {
+                 Child<T, A, X, Y>& child, Each each, Done done) {
   const Sizes& s = shape.s;
   const int64_t a_ = shape.a(), x_ = shape.x(), y_ = shape.y(), row = s.j * y_;
   const T* u = in.u + i * x_ * a_ * s.m + m;
@@ -93,19 +117,29 @@ inline void vote(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, in
   for (int64_t k = 0; k < x_ * a_; ++k) child[k] = load(u + k * s.m, count);
   const T* w = in.w + i * x_ * row;
   for (int64_t j = 0; j < s.j; ++j) {
-    Vec<T> logit = in.prior_at(i, j, m, count, s);
-    for (int64_t y = 0; y < y_; ++y) {
+    Sums sums{in.prior_at(i, j, m, count, s)};
+    auto columns = [&](int64_t y, auto width) {  // `width` columns of the vote side by side: independent sums
+      constexpr int64_t c_ = width;
       const int64_t at = (j * y_ + y) * a_;
 #pragma GCC unroll 4
       for (int64_t a = 0; a < a_; ++a) {
-        Vec<T> v = child[a] * w[j * y_ + y];
+        Vec<T> v[c_] = {};
+        if (in.bias) {
+          for (int64_t c = 0; c < c_; ++c) v[c] += in.bias[at + c * a_ + a];
+        }
 #pragma GCC unroll 16
-        for (int64_t x = 1; x < x_; ++x) v += child[x * a_ + a] * w[x * row + j * y_ + y];
-        if (in.bias) v += in.bias[at + a];
-        logit += each(at + a, v);
+        for (int64_t x = 0; x < x_; ++x) {
+#pragma GCC unroll 4
+          for (int64_t c = 0; c < c_; ++c) v[c] += child[x * a_ + a] * w[x * row + j * y_ + y + c];
+        }
+#pragma GCC unroll 4
+        for (int64_t c = 0; c < c_; ++c) each(at + c * a_ + a, v[c], sums);
       }
-    }
-    logits[j] = logit;
+    };
+    int64_t y = 0;
+    for (; y + kColumns <= y_; y += kColumns) columns(y, std::integral_constant<int64_t, kColumns>{});
+    for (; y < y_; ++y) columns(y, std::integral_constant<int64_t, 1>{});
+    done(j, sums);
   }
 }
 
@@ -115,58 +149,120 @@ inline void pull_vote(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t 
                       Vec<T>* dv, Each each) {
   const int64_t a_ = shape.a(), x_ = shape.x(), y_ = shape.y(), row = shape.s.j * y_;
   const T* w = in.w + i * x_ * row;
-  for (int64_t y = 0; y < y_; ++y) {
 #pragma GCC unroll 4
-    for (int64_t a = 0; a < a_; ++a) {
-      const int64_t k = (j * y_ + y) * a_ + a;
-      const Vec<T> d = each(k);
-      dv[k] = d;
+  for (int64_t a = 0; a < a_; ++a) {
+    auto columns = [&](int64_t y, auto width) {
+      constexpr int64_t c_ = width;
+      Vec<T> d[c_];
+#pragma GCC unroll 4
+      for (int64_t c = 0; c < c_; ++c) {
+        const int64_t k = (j * y_ + y + c) * a_ + a;
+        dv[k] = d[c] = each(k);
+      }
 #pragma GCC unroll 16
-      for (int64_t x = 0; x < x_; ++x) du[x * a_ + a] += d * w[x * row + j * y_ + y];
-    }
+      for (int64_t x = 0; x < x_; ++x) {
+#pragma GCC unroll 4
+        for (int64_t c = 0; c < c_; ++c) du[x * a_ + a] += d[c] * w[x * row + j * y_ + y + c];
+      }
+    };
+    int64_t y = 0;
+    for (; y + kColumns <= y_; y += kColumns) columns(y, std::integral_constant<int64_t, kColumns>{});
+    for (; y < y_; ++y) columns(y, std::integral_constant<int64_t, 1>{});
   }
 }
 
-// The gradients of child i's maps, over all instances at once so that the sums stay in registers, and of the bias.
+// What a child's vote for a parent is summed to: the logit of its coupling and, on the way back, the coupling's
+// gradient.
+template <typename T>
+struct Logit {
+  Vec<T> logit{};
+};
+template <typename T>
+struct LogitAndGradient {
+  Vec<T> logit{}, gradient{};
+};
+
+// Instances are taken in groups of blocks whose poses, in `buffers` of them, stay in a core's own cache.
+struct Group {
+  int64_t begin, end;  // blocks
+  static constexpr int64_t kCache = 256 * 1024;
+
+  template <typename T>
+  static int64_t size(const Sizes& s, int64_t buffers) {
+    return std::clamp<int64_t>(kCache / (s.poses() * buffers * kBytes), 1, std::max<int64_t>(1, blocks<T>(s)));
+  }
+};
+
+// The gradients of child i's maps, over a group of instances, are added to; `dvs` are those of the votes. Turned so
+// that neighbouring numbers of a vote lie in a vector, they need no sum across one. `turned` is room for them.
 template <typename T, int A, int X, int Y>
-inline void pull_maps(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, const Vec<T>* dvs, T* d_maps,
-                      T* d_bias, Child<T, A, X, Y>& sums) {
+inline void pull_maps(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, const Group& group,
+                      const Vec<T>* dvs, T* d_maps, Vec<T>* turned) {
   const Sizes& s = shape.s;
+  constexpr int64_t lanes = Lanes<T>::n, kRows = X == 0 || X > 8 ? 8 : X;  // of a map, at a time
   const int64_t a_ = shape.a(), x_ = shape.x(), row = s.j * shape.y(), p = s.poses();
-  T* dw = d_maps + i * x_ * row;
-  const T* u = in.u + i * x_ * a_ * s.m;
-  for (int64_t k = 0; k < row; ++k) {
-#pragma GCC unroll 16
-    for (int64_t x = 0; x < x_; ++x) sums[x] = Vec<T>{};
-    for (int64_t block = 0; block < blocks<T>(s); ++block) {
-      const int64_t m = block * Lanes<T>::n, count = std::min(Lanes<T>::n, s.m - m);
+  for (int64_t k = 0; k < row; k += lanes) {
+    const int64_t ks = std::min(lanes, row - k);
+    for (int64_t block = 0; block < group.end - group.begin; ++block) {
       for (int64_t a = 0; a < a_; ++a) {
-        const Vec<T> d = dvs[block * p + k * a_ + a];
-        if (d_bias) d_bias[k * a_ + a] += total<T>(d);
-#pragma GCC unroll 16
-        for (int64_t x = 0; x < x_; ++x) sums[x] += d * load(u + (x * a_ + a) * s.m + m, count);
+        Vec<T>* t = turned + (block * a_ + a) * lanes;
+        for (int64_t c = 0; c < lanes; ++c) t[c] = c < ks ? dvs[block * p + (k + c) * a_ + a] : Vec<T>{};
+        transpose<T>(t);
       }
     }
-    for (int64_t x = 0; x < x_; ++x) dw[x * row + k] = total<T>(sums[x]);
+    auto rows = [&](int64_t x, auto height) {
+      constexpr int64_t r_ = height;
+      Vec<T> sums[r_] = {};
+      for (int64_t block = group.begin; block < group.end; ++block) {
+        const int64_t m = block * lanes, count = std::min(lanes, s.m - m);
+        for (int64_t a = 0; a < a_; ++a) {
+          const T* u = in.u + ((i * x_ + x) * a_ + a) * s.m + m;
+          const Vec<T>* t = turned + ((block - group.begin) * a_ + a) * lanes;
+          for (int64_t l = 0; l < count; ++l) {
+#pragma GCC unroll 8
+            for (int64_t r = 0; r < r_; ++r) sums[r] += t[l] * u[r * a_ * s.m + l];
+          }
+        }
+      }
+#pragma GCC unroll 8
+      for (int64_t r = 0; r < r_; ++r) {
+        T* dw = d_maps + (i * x_ + x + r) * row + k;
+        store(dw, load(dw, ks) + sums[r], ks);
+      }
+    };
+    int64_t x = 0;
+    for (; x + kRows <= x_; x += kRows) rows(x, std::integral_constant<int64_t, kRows>{});
+    for (; x < x_; ++x) rows(x, std::integral_constant<int64_t, 1>{});
+  }
+}
+
+// The gradient of the bias, over a group of instances, is added to.
+template <typename T>
+inline void pull_bias(const Sizes& s, const Group& group, const Vec<T>* dvs, T* d_bias) {
+  const int64_t p = s.poses();
+  for (int64_t k = 0; k < p; ++k) {
+    Vec<T> sum{};
+    for (int64_t block = 0; block < group.end - group.begin; ++block) sum += dvs[block * p + k];
+    d_bias[k] += total<T>(sum);
   }
 }
 
 // A (j y a m) tensor of poses block by block, as vectors; and back.
 template <typename T>
-void pack(const T* from, Vec<T>* to, const Sizes& s) {
+void pack(const T* from, Vec<T>* to, const Sizes& s, const Group& group) {
   const int64_t p = s.poses();
-  for (int64_t block = 0; block < blocks<T>(s); ++block) {
+  for (int64_t block = group.begin; block < group.end; ++block) {
     const int64_t m = block * Lanes<T>::n, count = std::min(Lanes<T>::n, s.m - m);
-    for (int64_t k = 0; k < p; ++k) to[block * p + k] = load(from + k * s.m + m, count);
+    for (int64_t k = 0; k < p; ++k) *to++ = load(from + k * s.m + m, count);
   }
 }
 
 template <typename T>
-void unpack(const Vec<T>* from, T* to, const Sizes& s) {
+void unpack(const Vec<T>* from, T* to, const Sizes& s, const Group& group) {
   const int64_t p = s.poses();
-  for (int64_t block = 0; block < blocks<T>(s); ++block) {
+  for (int64_t block = group.begin; block < group.end; ++block) {
     const int64_t m = block * Lanes<T>::n, count = std::min(Lanes<T>::n, s.m - m);
-    for (int64_t k = 0; k < p; ++k) store(to + k * s.m + m, from[block * p + k], count);
+    for (int64_t k = 0; k < p; ++k) store(to + k * s.m + m, *from++, count);
   }
 }
 
@@ -188,19 +284,19 @@ struct Shares {
 };
 
 // Rows and columns that the papers use are compiled for; any others run with sizes known at run time.
-#define TORCHCAPS_WITH(A_, X_, Y_, ...)                \
-  if (s.a == A_ && s.x == X_ && s.y == Y_) {           \
-    constexpr int A = A_, X = X_, Y = Y_;              \
-    return __VA_ARGS__();                              \
+#define TORCHCAPS_WITH(A_, X_, Y_, ...)      \
+  if (s.a == A_ && s.x == X_ && s.y == Y_) { \
+    constexpr int A = A_, X = X_, Y = Y_;    \
+    return __VA_ARGS__();                    \
   }
-#define TORCHCAPS_FOR_SHAPE(...)                       \
-  [&] {                                                \
-    TORCHCAPS_WITH(1, 8, 16, __VA_ARGS__)              \
-    TORCHCAPS_WITH(1, 8, 8, __VA_ARGS__)               \
-    TORCHCAPS_WITH(1, 16, 16, __VA_ARGS__)             \
-    TORCHCAPS_WITH(4, 4, 4, __VA_ARGS__)               \
-    constexpr int A = 0, X = 0, Y = 0;                 \
-    return __VA_ARGS__();                              \
+#define TORCHCAPS_FOR_SHAPE(...)           \
+  [&] {                                    \
+    TORCHCAPS_WITH(1, 8, 16, __VA_ARGS__)  \
+    TORCHCAPS_WITH(1, 8, 8, __VA_ARGS__)   \
+    TORCHCAPS_WITH(1, 16, 16, __VA_ARGS__) \
+    TORCHCAPS_WITH(4, 4, 4, __VA_ARGS__)   \
+    constexpr int A = 0, X = 0, Y = 0;     \
+    return __VA_ARGS__();                  \
   }()
 
 }  // namespace torchcaps

@@ -1,0 +1,71 @@
+"""A whole network as everyone writes it: the same parameters, explicit votes, and every update computed."""
+
+import copy
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+
+from benchmarks import textbook
+from torchcaps.layers import CapsuleLayer
+from torchcaps.network import CapsNet
+from torchcaps.routing import InvertedAttention
+from torchcaps.schedule import concurrent, sequential
+from torchcaps.types import Capsules, Record, State
+
+
+def twin_of(net: CapsNet) -> CapsNet:
+    """A network that shares all modules and parameters with `net` but routes as the textbook does."""
+    twin = copy.copy(net)
+    twin.schedule = _schedule_of(net)
+    return twin
+
+
+def votes_bytes(net: CapsNet, batch: int) -> int:
+    """The memory of the largest votes tensor the twin builds."""
+    layers = [layer for layer in net.layers if isinstance(layer, CapsuleLayer)]
+    return 4 * batch * max(layer.shape_out.children * layer.windows.i * layer.shape_out.d for layer in layers)
+
+
+def textbook_sequential(
+    layers: Sequence[CapsuleLayer], primary: Capsules, record: Record = "none"
+) -> list[list[State]]:
+    """Layer by layer."""
+    below, history = primary, []
+    for layer in layers:
+        state = State(*textbook.run(layer, below))
+        history.append([state])
+        below = state.capsules
+    return history
+
+
+def textbook_concurrent(
+    layers: Sequence[CapsuleLayer], primary: Capsules, record: Record = "none", *, iters: int
+) -> list[list[State]]:
+    """Procedure 2 of tsai2020 to the letter: in every sweep all layers vote and step."""
+    poses: list[torch.Tensor] = []
+    below = primary
+    for layer in layers:
+        poses.append(textbook.inverted_step(layer, textbook.votes(layer, below)[0], None))
+        below = _present(poses[-1])
+    for _ in range(1, iters):
+        belows = [primary, *(_present(pose) for pose in poses[:-1])]
+        poses = [
+            textbook.inverted_step(layer, textbook.votes(layer, below)[0], pose)
+            for layer, below, pose in zip(layers, belows, poses, strict=True)
+        ]
+    return [[State(*_present(pose))] for pose in poses]
+
+
+def _present(pose: torch.Tensor) -> Capsules:
+    return Capsules(pose, torch.ones_like(pose[..., 0]))
+
+
+def _schedule_of(net: CapsNet) -> partial[list[list[State]]]:
+    schedule = net.schedule
+    if schedule is sequential:
+        return partial(textbook_sequential)
+    only_attention = all(isinstance(layer.routing, InvertedAttention) for layer in net.layers)
+    if isinstance(schedule, partial) and schedule.func is concurrent and only_attention:
+        return partial(textbook_concurrent, iters=schedule.keywords["iters"])
+    raise ValueError("the textbook runs layers one after the other, or inverted attention concurrently; nothing else")
