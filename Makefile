@@ -16,7 +16,7 @@ setup: .venv/ready  ## the virtual environment
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
-demo: setup  ## capsules that cannot tell x from -x, and the bias that cures them (two minutes)
+demo: setup  ## capsules and convolutions on digits: a table, and demo/report.html (four minutes)
 	$(BIN)/torchcaps demo
 
 test: setup  ## all tests, in parallel

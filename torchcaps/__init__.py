@@ -9,12 +9,15 @@ if TYPE_CHECKING:
     from torchcaps.models import create_model, from_pretrained, list_models, model_info
     from torchcaps.network import CapsNet
     from torchcaps.schedule import Schedule, concurrent, sequential
+    from torchcaps.train import fit, load_run
+    from torchcaps.train.classifier import CapsNetClassifier
     from torchcaps.types import CapsShape, Capsules, Parse, RoutingShape, State
     from torchcaps.votes import Votes
 
 # Found on first use, so that `torchcaps --help` need not wait for torch.
 _HOME = {
     "CapsNet": "network",
+    "CapsNetClassifier": "train.classifier",
     "CapsShape": "types",
     "Capsules": "types",
     "Parse": "types",
@@ -24,14 +27,17 @@ _HOME = {
     "Votes": "votes",
     "concurrent": "schedule",
     "create_model": "models",
+    "fit": "train",
     "from_pretrained": "models",
     "list_models": "models",
+    "load_run": "train",
     "model_info": "models",
     "sequential": "schedule",
 }
 
 __all__ = [
     "CapsNet",
+    "CapsNetClassifier",
     "CapsShape",
     "Capsules",
     "Parse",
@@ -42,8 +48,10 @@ __all__ = [
     "__version__",
     "concurrent",
     "create_model",
+    "fit",
     "from_pretrained",
     "list_models",
+    "load_run",
     "model_info",
     "sequential",
 ]

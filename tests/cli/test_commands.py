@@ -8,7 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 from torchcaps.cli import app, main
-from torchcaps.cli.demo import TABLE_1
 from torchcaps.models import list_models
 
 
@@ -61,28 +60,17 @@ def test_help_does_not_wait_for_torch():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_demo_shows_that_a_bias_is_what_it_takes():
-    """A real process, four epochs: chance without a bias, far above it with one, the paper's figures beside."""
-    command = [sys.executable, "-c", "from torchcaps.cli import main; main()", "demo", "--epochs", "4"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    rows = [line.split("│")[1:5] for line in done.stdout.splitlines() if line.startswith("│")]
-    assert [float(paper.strip(" %")) for *_, paper, _ in rows] == [row.paper for row in TABLE_1]
-    for _, bias, _, ours in rows:
-        accuracy = float(ours.strip(" %"))
-        assert accuracy > 90 if bias.strip() == "yes" else 48 < accuracy < 52
-
-
 def test_mistakes_are_said_in_a_line(monkeypatch, capsys):
     def broken(*args):
         raise ValueError("image_size=3 is not allowed")
 
-    monkeypatch.setattr("torchcaps.cli.demo.train_sign", broken)
-    monkeypatch.setattr(sys, "argv", ["torchcaps", "demo"])
+    monkeypatch.setattr("torchcaps.cli.sign.train_sign", broken)
+    monkeypatch.setattr(sys, "argv", ["torchcaps", "demo", "--sign"])
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 1
     assert "torchcaps: image_size=3 is not allowed" in capsys.readouterr().err
-    monkeypatch.setattr(sys, "argv", ["torchcaps", "--debug", "demo"])
+    monkeypatch.setattr(sys, "argv", ["torchcaps", "--debug", "demo", "--sign"])
     with pytest.raises(ValueError, match="image_size=3"):
         main()
 

@@ -8,7 +8,7 @@ try:
 except ModuleNotFoundError:
     sys.exit("The torchcaps command needs the extra 'train': pip install 'torchcaps[train]'")
 
-from torchcaps.cli import data, demo, doctor, models
+from torchcaps.cli import data, demo, doctor, evaluate, export, models, predict, train
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -18,7 +18,11 @@ app = typer.Typer(
 )
 app.command()(demo.demo)
 app.command()(doctor.doctor)
+app.command()(evaluate.evaluate)
 app.command()(models.models)
+app.command()(predict.predict)
+app.command()(train.train)
+app.command()(export.export)
 app.add_typer(data.app, name="data")
 
 
@@ -33,7 +37,7 @@ def main() -> None:
     """Run a command; what the user can mend is said in a line, without a traceback."""
     try:
         app()
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, FloatingPointError) as error:
         if "--debug" in sys.argv:
             raise
         typer.echo(f"torchcaps: {error}", err=True)

@@ -17,6 +17,7 @@ EXTRAS = {
     "export": ("onnx", "onnxscript", "onnxruntime"),
     "explorer": ("fastapi", "uvicorn"),
     "ray": ("ray",),
+    "sklearn": ("scikit-learn",),
     "slurm": ("submitit",),
     "track": ("tensorboard",),
 }

@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import torch
 from einops import rearrange
+from jaxtyping import UInt8
 
 from torchcaps.data._dataset import Stored
 
 ENDINGS = (".png", ".jpg", ".jpeg")
 MOST_PIXELS = 64_000_000
+UNREADABLE = (OSError, ValueError, SyntaxError)  # what Pillow and `read_image` raise for a bad file
 TEST_SHARE = 0.2
 
 
@@ -40,9 +42,9 @@ def load_folder(
         files = sorted(f for f in (base / name).rglob("*") if f.suffix.lower() in ENDINGS)
         for file in files if own else _part(files, base, split):
             try:
-                images.append(_read(file, image_size, in_chans))
+                images.append(read_image(file, image_size, in_chans))
                 labels.append(label)
-            except (OSError, ValueError, SyntaxError) as error:
+            except UNREADABLE as error:
                 bad.append(f"{file}: {error}")
     _complain(bad, strict=strict)
     if not images:
@@ -56,15 +58,17 @@ def _part(files: list[Path], base: Path, split: str) -> list[Path]:
     return by_name[:count] if split == "test" else by_name[count:]
 
 
-def _read(file: Path, size: int, in_chans: int) -> np.ndarray:
+def read_image(file: Path, size: int | tuple[int, int], in_chans: int) -> UInt8[np.ndarray, "c h w"]:
+    """An image file as bytes, in colour (3) or grey (1), resized to a square or to (height, width)."""
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = None  # our own limit is stricter, and says what it is
+    height, width = (size, size) if isinstance(size, int) else size
     with Image.open(file) as image:
         if image.width * image.height > MOST_PIXELS:
             raise ValueError(f"{image.width}×{image.height} pixels are more than the {MOST_PIXELS:,} allowed")
-        square = image.convert("L" if in_chans == 1 else "RGB").resize((size, size))
-    return rearrange(np.asarray(square), "h w -> 1 h w" if in_chans == 1 else "h w c -> c h w")
+        resized = image.convert("L" if in_chans == 1 else "RGB").resize((width, height))
+    return rearrange(np.asarray(resized), "h w -> 1 h w" if in_chans == 1 else "h w c -> c h w")
 
 
 def _complain(bad: list[str], *, strict: bool) -> None:

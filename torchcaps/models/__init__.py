@@ -2,7 +2,7 @@
 
 from torchcaps.models import _catalogue, chen2019, gu2021, mitterreiter2023, peer2021, tsai2020
 from torchcaps.models._cost import multiply_adds
-from torchcaps.models._pretrained import from_pretrained
+from torchcaps.models._pretrained import from_pretrained, list_pretrained
 from torchcaps.models._registry import Card, card, create_model, list_models, model_info
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "from_pretrained",
     "gu2021",
     "list_models",
+    "list_pretrained",
     "mitterreiter2023",
     "model_info",
     "multiply_adds",

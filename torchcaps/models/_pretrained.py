@@ -11,6 +11,8 @@ from safetensors.torch import load
 from torchcaps.model import CONFIG, FORMAT, WEIGHTS, Model
 from torchcaps.models._registry import create_model
 
+SHIPPED = Path(__file__).parent / "weights"
+
 
 def from_pretrained(directory: str | Path) -> Model:
     """The model that `save_pretrained` wrote into a directory; damage is named, and nothing is ever unpickled."""
@@ -34,6 +36,23 @@ def from_pretrained(directory: str | Path) -> Model:
             f"{error}"
         ) from error
     return model
+
+
+def list_pretrained() -> list[str]:
+    """The models whose trained weights are shipped."""
+    return sorted(config.parent.name.replace("--", "/") for config in SHIPPED.glob(f"*/{CONFIG}"))
+
+
+def shipped(name: str, options: dict[str, Any]) -> Model:
+    """The trained network that is shipped for a model; options may only repeat what it was built with."""
+    if name not in list_pretrained():
+        raise ValueError(f"there are no trained weights for {name!r}: there are for {', '.join(list_pretrained())}")
+    model = from_pretrained(SHIPPED / name.replace("/", "--"))
+    own = model.recipe["options"]
+    for option, value in options.items():
+        if option not in own or own[option] != value:
+            raise ValueError(f"{option}={value!r} is not allowed with pretrained=True: {name} was trained with {own}")
+    return model.eval()
 
 
 def _config(path: Path) -> dict[str, Any]:

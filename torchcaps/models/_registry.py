@@ -82,7 +82,7 @@ def model_info(name: str) -> dict[str, Any]:
     return known
 
 
-def create_model(name: str, **options: Any) -> Model:
+def create_model(name: str, *, pretrained: bool = False, **options: Any) -> Model:
     """Build a model of the papers, with its options or others.
 
     Every model takes `num_classes`, `in_chans`, `image_size` and `width`; every capsule model also takes `routing`, a
@@ -91,8 +91,15 @@ def create_model(name: str, **options: Any) -> Model:
     >>> net = create_model("sabour2017/capsnet", num_classes=5, in_chans=3, image_size=48, width=0.1)
     >>> net(torch.rand(2, 3, 48, 48)).scores.shape
     torch.Size([2, 5])
+
+    With `pretrained`, the small trained network that is shipped under the name; it has options of its own, which
+    `recipe` tells, and takes no others. `list_pretrained()` names those there are.
     """
     build = card(name).build
+    if pretrained:
+        from torchcaps.models._pretrained import shipped  # which builds models itself
+
+        return shipped(name, options)
     allowed = inspect.signature(build).parameters
     for option in options:
         if option not in allowed:

@@ -35,8 +35,9 @@ class Pass(NamedTuple):
 
 def run(over: Pass, inputs: Tensors, *, i: int, m: int, pair_bytes: int) -> tuple[Tensor, ...]:
     """Apply a pass, in tiles if its `i * m` pairs of a child and an instance take more memory than one."""
-    whole = i * m * pair_bytes <= TILE_BYTES
-    if whole or torch.compiler.is_compiling() or any(t is not None and t.is_meta for t in inputs):
+    # A compiler asks nothing of the sizes, or it would take the answer as a limit of the batch.
+    traced = torch.compiler.is_compiling() or any(t is not None and t.is_meta for t in inputs)
+    if traced or i * m * pair_bytes <= TILE_BYTES:
         return over.forward(*inputs)
     # Instances are the contiguous axis: as many as leave room for eight children in a tile.
     wide = max(1, min(m, TILE_BYTES // (8 * pair_bytes)))

@@ -1,0 +1,78 @@
+"""The demonstrations, as a person meets them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import torchcaps.data
+from torchcaps.cli import app
+from torchcaps.cli.demo import NEEDED
+from torchcaps.cli.digits import CONTESTANTS, TESTS, Plan, load_digits
+from torchcaps.cli.sign import TABLE_1
+from torchcaps.data import DataUnavailableError
+
+
+@pytest.fixture
+def no_mnist(monkeypatch):
+    """A machine where MNIST cannot be had."""
+
+    def refuse(*args, **options):
+        raise DataUnavailableError("mnist cannot be had here")
+
+    monkeypatch.setitem(torchcaps.data.STORED, "mnist", refuse)
+
+
+def test_quick_demo_goes_through_on_any_machine(no_mnist, tmp_path):
+    done = CliRunner().invoke(app, ["demo", "--quick", "--out", str(tmp_path / "demo")])
+    assert done.exit_code == 0, done.exception
+    page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
+    for text in (done.output.replace("\n", " "), page.replace("&#39;", "'")):
+        assert "MNIST cannot be had here: these are 'glyphs'" in text
+        assert "256 single digits of glyphs" in text
+    results = json.loads((tmp_path / "demo" / "results.json").read_text(encoding="utf-8"))
+    assert results["data"] == "glyphs"
+    assert [row["name"] for row in results["rows"]] == [entrant.name for entrant in CONTESTANTS]
+    for row in results["rows"]:
+        assert row["name"] in done.output
+        assert row["scores"].keys() == TESTS.keys()
+        for score in row["scores"].values():
+            low, high = score["interval"]
+            assert low <= score["value"] <= high
+            assert score["count"] == 64
+            assert f"{100 * score['value']:.1f} %" in done.output
+            assert f"{100 * score['value']:.1f} %" in page
+    assert results["rows"][0]["decoder"] > 0
+    assert page.count("Reconstructions of") == 2 * 16
+
+
+def test_networks_meet_digits_that_none_has_seen(no_mnist):
+    plan = Plan(train=300, validation=100, test=50)
+    digits = load_digits(plan, lambda text: None)
+    assert [len(part) for part in (digits.train, digits.validation, digits.test)] == [300, 100, 50]
+    kept = {image.numpy().tobytes() for image in digits.validation.images}
+    assert not any(image.numpy().tobytes() in kept for image in digits.train.images)
+    other = load_digits(Plan(train=300, validation=100, test=50, seed=1), lambda text: None)
+    assert not other.train.images.equal(digits.train.images)
+
+
+def test_what_is_missing_is_said_before_the_training(monkeypatch):
+    find = sys.modules["importlib.util"].find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "jinja2" else find(name))
+    done = CliRunner().invoke(app, ["demo"])
+    assert done.exit_code != 0
+    assert "the demo needs jinja2: pip install 'torchcaps[bench]'" in str(done.exception)
+    assert "jinja2" in NEEDED
+
+
+def test_sign_demo_shows_that_a_bias_is_what_it_takes():
+    """A real process, four epochs: chance without a bias, far above it with one, the paper's figures beside."""
+    command = [sys.executable, "-c", "from torchcaps.cli import main; main()", "demo", "--sign", "--epochs", "4"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = [line.split("│")[1:5] for line in done.stdout.splitlines() if line.startswith("│")]
+    assert [float(paper.strip(" %")) for *_, paper, _ in rows] == [row.paper for row in TABLE_1]
+    for _, bias, _, ours in rows:
+        accuracy = float(ours.strip(" %"))
+        assert accuracy > 90 if bias.strip() == "yes" else 48 < accuracy < 52

@@ -1,0 +1,184 @@
+"""`torchcaps predict` and `torchcaps export` on a run that nobody trained."""
+
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from typer.testing import CliRunner
+
+from torchcaps.cli import app
+from torchcaps.cli import predict as command
+from torchcaps.losses import BinaryCrossEntropy, CrossEntropy, MarginLoss, SpreadLoss
+from torchcaps.models import create_model
+from torchcaps.probabilities import probabilities
+
+CLASSES = ("cat", "dog", "[owl]")
+SHAPE = (3, 12, 16)
+
+
+@pytest.fixture
+def give(monkeypatch):
+    """Makes load_run return a network, whatever directory is named."""
+
+    def give(model, image_shape=SHAPE):
+        run = SimpleNamespace(model=model.eval(), classes=CLASSES, image_shape=image_shape)
+        train = ModuleType("torchcaps.train")
+        train.load_run = lambda directory: run
+        monkeypatch.setitem(sys.modules, "torchcaps.train", train)
+        return run
+
+    return give
+
+
+@pytest.fixture
+def capsnet():
+    return create_model("gu2021/capsnet", num_classes=3, in_chans=3, image_size=SHAPE[1:], width=0.05, kernel=3)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    for k, size in enumerate([(12, 16, 3), (30, 11, 3), (7, 90)]):
+        Image.fromarray(rng.integers(0, 256, size, np.uint8)).save(tmp_path / f"{k}.png")
+    (tmp_path / "notes.txt").write_text("not an image, and not asked for")
+    return tmp_path
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["predict", "run", *map(str, arguments)])
+
+
+def answers(*arguments):
+    return json.loads(invoke(*arguments, "--json").stdout)
+
+
+def test_class_and_probability(give, capsnet, folder):
+    give(capsnet)
+    found = answers(folder, "--top", 3)
+    assert [answer["file"] for answer in found] == [str(folder / f"{k}.png") for k in range(3)]
+    pixels = torch.from_numpy(np.array(Image.open(folder / "0.png"))).permute(2, 0, 1)  # as large as the network's own
+    with torch.no_grad():
+        scores = capsnet(pixels[None].float() / 255).scores
+    expected = (scores / scores.sum())[0]
+    for entry in found[0]["top"]:
+        assert entry["probability"] == pytest.approx(expected[CLASSES.index(entry["class"])].item(), rel=1e-5)
+    assert found[0]["class"] == CLASSES[expected.argmax()] == found[0]["top"][0]["class"]
+    for answer in found:
+        assert sum(entry["probability"] for entry in answer["top"]) == pytest.approx(1)
+        assert {"file", "class", "probability", "top"} == answer.keys()
+    text = invoke(folder)
+    assert text.exit_code == 0
+    assert [line.split()[-2] for line in text.stdout.splitlines()[1:]] == [answer["class"] for answer in found]
+    assert str(folder / "2.png") in text.stdout
+
+
+def test_batches_change_nothing(give, capsnet, folder, monkeypatch):
+    give(capsnet)
+    (folder / "1b.png").write_bytes(b"nothing")
+    whole = answers(folder)
+    monkeypatch.setattr(command, "BATCH", 1)
+    single = answers(folder)
+    assert [answer["file"] for answer in whole] == [answer["file"] for answer in single]
+    assert [answer.get("class") for answer in whole] == [answer.get("class") for answer in single]
+
+
+def test_bad_files_do_not_stop_the_others(give, capsnet, folder, tmp_path):
+    give(capsnet)
+    (folder / "bad.png").write_bytes(b"nothing")
+    empty = folder / "empty"
+    empty.mkdir()
+    asked = (folder / "bad.png", folder / "0.png", folder / "missing.png", empty)
+    done = invoke(*asked)
+    assert done.exit_code == 1
+    assert "0.png" in done.stdout
+    lines = done.stderr.splitlines()
+    assert len(lines) == 3
+    assert "bad.png: cannot identify image file" in lines[0]
+    assert "missing.png: No such file" in lines[1]
+    assert "empty: the folder holds no .png" in lines[2]
+    assert ["error" in answer for answer in answers(*asked)] == [True, False, True, True]
+
+
+def test_the_parse(give, folder):
+    """The numbers of an explanation are those of the network's own parse."""
+    net = create_model("mitterreiter2023/capsnet", num_classes=3, in_chans=3, image_size=32, width=0.25)
+    give(net, (3, 32, 32))
+    Image.fromarray(np.random.default_rng(1).integers(0, 256, (32, 32, 3), np.uint8)).save(folder / "0.png")
+    (answer,) = answers(folder / "0.png", "--explain")
+    pixels = torch.from_numpy(np.array(Image.open(folder / "0.png"))).permute(2, 0, 1)
+    with torch.no_grad():
+        parse = net(pixels[None].float() / 255, record="last")
+    layers, couplings = answer["parse"]["layers"], answer["parse"]["couplings"]
+    assert [layer["layer"] for layer in layers] == ["primary", "layer 1", "layer 2", "layer 3", "classes"]
+    for layer, capsules in zip(layers, parse.capsules, strict=True):
+        assert layer["grid"] == list(capsules.act.shape[1:3])
+        values = [entry["activation"] for entry in layer["most_active"]]
+        assert values == pytest.approx(capsules.act.flatten().topk(len(values)).values.tolist(), rel=1e-5)
+    label = CLASSES.index(answer["class"])
+    assert layers[-1]["most_active"][0]["class"] == answer["class"]
+    into = parse.couplings[-1][0, 0, 0, :, label]
+    assert couplings[0]["coupling"] == pytest.approx(into.max().item(), rel=1e-5)
+    _, w, n = parse.capsules[-2].act.shape[1:]
+    first = couplings[0]
+    assert (first["row"] * w + first["column"]) * n + first["type"] == into.argmax()
+    text = invoke(folder / "0.png", "--explain").stdout
+    assert f"the strongest couplings into {answer['class']}" in text
+    assert f"coupling {first['coupling']:.3f}" in text
+
+
+def test_networks_without_activations_or_capsules(give, folder):
+    give(create_model("gu2021/capsnet", num_classes=3, in_chans=3, image_size=SHAPE[1:], width=0.05, kernel=3,
+                      routing="inverted_attention", loss="ce"))  # fmt: skip
+    (answer,) = answers(folder / "0.png", "--explain")
+    assert "length" in answer["parse"]["layers"][-1]["most_active"][0]
+    give(create_model("gu2021/convnet_avg", num_classes=3, in_chans=3, image_size=SHAPE[1:], width=0.02, kernel=3))
+    assert answers(folder / "0.png", "--explain")[0]["parse"] == {"layers": [], "couplings": []}
+    assert "there is no parse to show" in invoke(folder / "0.png", "--explain").stdout
+
+
+def test_channels_that_no_file_has(give, capsnet, folder):
+    give(capsnet, (2, 12, 16))
+    done = invoke(folder)
+    assert done.exit_code != 0
+    assert "images of 2 channels" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (MarginLoss(), [0.75, 0.25, 0.0]),
+        (SpreadLoss(), [0.75, 0.25, 0.0]),
+        (BinaryCrossEntropy(on="lengths"), [0.75, 0.25, 0.0]),
+        (CrossEntropy(), torch.tensor([0.6, 0.2, -0.1]).softmax(0).tolist()),
+        (BinaryCrossEntropy(), (torch.tensor([0.6, 0.2, -0.1]).sigmoid() / 1.6707).tolist()),
+    ],
+)
+def test_probabilities_follow_the_loss(loss, expected):
+    net = create_model("gu2021/convnet_avg", num_classes=3, width=0.02)
+    net.loss = loss
+    assert probabilities(net, torch.tensor([[0.6, 0.2, -0.1]]))[0].tolist() == pytest.approx(expected, abs=1e-4)
+    assert probabilities(net, torch.full((1, 3), -300.0))[0].tolist() == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.usefixtures("no_shape_checks")
+def test_export(give, capsnet, tmp_path):
+    """The command writes a file, and says what is in it."""
+    give(capsnet)
+    target = tmp_path / "net.onnx"
+    done = CliRunner().invoke(app, ["export", "run", "--to", str(target)])
+    assert done.exit_code == 0, done.output
+    assert target.is_file()
+    assert "out  couplings batch × " in done.stdout
+    assert "onnxruntime and torch agree" in done.stdout
+    give(create_model("gu2021/convnet_avg", num_classes=3, in_chans=3, image_size=SHAPE[1:], width=0.02, kernel=3))
+    facts = json.loads(CliRunner().invoke(app, ["export", "run", "--to", str(target), "--json"]).stdout)
+    assert facts["outputs"] == {"scores": ["batch", 3]}
+    assert facts["images"] == ["batch", *SHAPE]
+    assert facts["classes"] == list(CLASSES)
+    missing = CliRunner().invoke(app, ["export", "run", "--to", str(tmp_path / "no" / "net.onnx")])
+    assert missing.exit_code != 0
+    assert "there is no directory" in str(missing.exception)

@@ -1,0 +1,80 @@
+"""`torchcaps evaluate`, on a training that stands in for a real one."""
+
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from torchcaps.cli import app
+from torchcaps.data import Overlapping, Sign
+from torchcaps.data.glyphs import load_glyphs
+from torchcaps.measures import measure
+from torchcaps.models import create_model
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """A run whose parts a test may change."""
+    digits = load_glyphs("test", 80)
+    run = SimpleNamespace(
+        model=create_model("gu2021/convnet_avg", width=0.02, image_size=28),
+        classes=digits.classes,
+        data=digits,
+        test_data=lambda: run.data,
+    )
+    train = ModuleType("torchcaps.train")
+    train.load_run = lambda directory: run
+    monkeypatch.setitem(sys.modules, "torchcaps.train", train)
+    return run
+
+
+def ask(*words):
+    return CliRunner().invoke(app, ["evaluate", "some/run", *words])
+
+
+def test_json_is_what_python_gives(trained):
+    rows = json.loads(ask("--on", "clean, affine,overlap", "--json").output)
+    ours = measure(trained.model, ["clean", "affine", "overlap"], trained.data)
+    assert rows == {
+        name: {"accuracy": s.value, "count": s.count, "interval": list(s.interval)} for name, s in ours.items()
+    }
+
+
+def test_the_table(trained):
+    done = ask("--on", "clean,overlap")
+    assert done.exit_code == 0
+    score = measure(trained.model, "clean", trained.data)["clean"]
+    header, clean, overlap = done.output.strip().splitlines()
+    assert "95 % interval" in header
+    low, high = score.interval
+    assert clean.split() == ["clean", f"{score.value:.2%}", f"{low:.2%}", "–", f"{high:.2%}", "80"]
+    assert overlap.startswith("overlap")
+    assert list(json.loads(ask("--json").output)) == ["clean"]
+
+
+def test_generators(trained):
+    trained.model = create_model("gu2021/convnet_avg", width=0.02, image_size=36)
+    trained.data = Overlapping(trained.data, pairs=2)
+    rows = json.loads(ask("--on", "clean,overlap", "--json").output)
+    assert (rows["clean"]["count"], rows["overlap"]["count"]) == (160, 80)
+    trained.model, trained.data, trained.classes = (
+        create_model("peer2021/sign"),
+        Sign(count=50),
+        ("negative", "positive"),
+    )
+    assert json.loads(ask("--json").output)["clean"]["count"] == 50
+    refused = ask("--on", "affine")
+    assert refused.exit_code != 0
+    assert "'affine' needs stored images, and Sign has none" in str(refused.exception)
+
+
+def test_mistakes(trained):
+    wrong = ask("--on", "clean,afine")
+    assert wrong.exit_code != 0
+    assert "no measure 'afine': choose from 'clean', 'affine', 'overlap'" in str(wrong.exception)
+    trained.classes = ("cat", "dog")
+    other = ask()
+    assert other.exit_code != 0
+    assert "trained to tell cat, dog, but the test images show 0, 1" in str(other.exception)

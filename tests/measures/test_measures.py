@@ -1,0 +1,57 @@
+"""What every measure promises of every network: a share with its interval, repeatable, and the network left alone."""
+
+import pytest
+import torch
+
+from torchcaps.data import Sign
+from torchcaps.data.glyphs import load_glyphs
+from torchcaps.measures import MEASURES, check_measures, measure
+from torchcaps.models import create_model
+
+MODELS = ("sabour2017/capsnet", "tsai2020/inverted_simple", "gu2021/convnet_avg", "gu2021/convnet_cr")
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_glyphs("test", 60)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("what", MEASURES)
+def test_the_contract(name, what, digits):
+    net = create_model(name, width=0.05, in_chans=1, image_size=28).train()
+    before = {key: value.clone() for key, value in net.state_dict().items()}
+    told = []
+    first = measure(net, [what], digits, batch_size=25, report=lambda *progress: told.append(progress))
+    again = measure(net, (what,), digits)
+    assert first == again
+    score = first[what]
+    assert 0 <= score.interval[0] <= score.value <= score.interval[1] <= 1
+    assert score.count == 60
+    assert told[-1] == (what, 60, 60)
+    assert all(module.training for module in net.modules())
+    assert all(torch.equal(before[key], value) for key, value in net.state_dict().items())
+    assert all(p.grad is None for p in net.parameters())
+
+
+def test_several_at_once(digits):
+    net = create_model("gu2021/convnet_avg", width=0.02, image_size=28)
+    scores = measure(net, list(MEASURES), digits)
+    assert list(scores) == list(MEASURES)
+    assert scores == {name: measure(net, name, digits)[name] for name in MEASURES}
+
+
+def test_wrong_names_are_quoted():
+    with pytest.raises(ValueError, match="no measure 'afine', 'x': choose from 'clean', 'affine', 'overlap'"):
+        check_measures(["clean", "afine", "x"])
+    with pytest.raises(ValueError, match="nothing to measure: choose from 'clean'"):
+        check_measures([])
+    with pytest.raises(ValueError, match="no measure 'wrong'"):
+        measure(create_model("peer2021/sign"), "wrong", Sign(count=10))
+
+
+def test_generators_are_judged_as_they_are():
+    net = create_model("peer2021/sign")
+    assert measure(net, ["clean"], Sign(count=100))["clean"].count == 100
+    with pytest.raises(ValueError, match="judge it on 'clean' alone"):
+        measure(net, ["clean", "affine"], Sign(count=100))

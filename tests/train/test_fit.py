@@ -1,0 +1,429 @@
+"""`fit`: what it looks at, when it ends, what it refuses, and what it leaves."""
+
+import json
+import math
+import re
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+import torch
+from torch import nn
+
+from benchmarks.kill import differences, log_of
+from tests.train.alike import assert_alike
+from torchcaps import fit, load_run
+from torchcaps.baseline import ConvNet
+from torchcaps.data import Batch, Dataset, load
+from torchcaps.models import create_model
+from torchcaps.train import checkpoint
+from torchcaps.train.estimate import estimate
+from torchcaps.train.loop import Training
+from torchcaps.train.run import CHECKPOINTS, MODEL, RUN
+from torchcaps.train.schedules import SCHEDULES
+from torchcaps.train.settings import Settings
+from torchcaps.train.splits import load_splits
+from torchcaps.train.watch import NotFiniteError
+
+NAME = "mitterreiter2023/capsnet"
+SMALL = {"options": {"width": 0.1, "layers": 2, "reconstruction": "none"}, "batch_size": 16, "quiet": True}
+
+
+@pytest.fixture(autouse=True)
+def _few_glyphs(monkeypatch):
+    monkeypatch.setattr("torchcaps.data.glyphs.COUNTS", {"train": 200, "test": 50})
+
+
+@pytest.fixture
+def no_test_split(monkeypatch):
+    """Whoever asks for the test split fails."""
+
+    def guarded(name, split="train", **options):
+        assert split == "train", "the test split must not be loaded"
+        return load(name, split, **options)
+
+    monkeypatch.setattr("torchcaps.train.splits.load", guarded)
+
+
+class Separable(Dataset):
+    """Two classes that one step can tell apart: the pixel is black or white."""
+
+    def __init__(self, count=32):
+        super().__init__(("black", "white"), (1, 1, 1))
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def batch(self, index, epoch=0):
+        return Batch((index % 2).float()[:, None, None, None], (index % 2)[:, None])
+
+
+def linear(*extra):
+    torch.manual_seed(0)
+    return ConvNet(nn.Sequential(nn.Flatten(), nn.Linear(1, 2), *extra))
+
+
+# What it looks at
+
+
+def test_validation_is_held_out_and_the_test_split_stays_shut(no_test_split, monkeypatch):
+    """Every image of the training split is learned from or judged by, none is both."""
+    learned, judged = [], []
+    real = Training._ready
+    monkeypatch.setattr(
+        Training, "_ready", lambda self, b: (learned if self.objective.training else judged).append(b) or real(self, b)
+    )
+    fit(NAME, "glyphs", epochs=1, **SMALL)
+    seen = [{image.numpy().tobytes() for batch in batches for image in batch.images} for batches in (learned, judged)]
+    stored = load("glyphs").images.float() / 255
+    every = {image.numpy().tobytes() for image in stored}
+    assert [sum(len(b.images) for b in batches) for batches in (learned, judged)] == [180, 20]
+    assert not seen[0] & seen[1]
+    assert seen[0] | seen[1] == every
+    test = load("glyphs", "test").images.float() / 255
+    assert not every & {image.numpy().tobytes() for image in test}
+
+
+def test_the_seed_decides_the_order_and_what_is_held_out():
+    first, again, other = (load_splits(Settings(NAME, "glyphs", seed=seed)) for seed in (1, 1, 2))
+    for part in ("train", "validation"):
+        one, same, different = (next(getattr(s, part).batches(8, shuffle=True)).images for s in (first, again, other))
+        assert torch.equal(one, same)
+        assert not torch.equal(one, different)
+    whole = [load_splits(Settings(NAME, "glyphs", seed=seed, validation=0.0)).train for seed in (1, 2)]
+    assert torch.equal(whole[0].images, whole[1].images)
+    orders = [next(data.batches(8, shuffle=True)).images for data in whole]
+    assert not torch.equal(*orders)
+
+
+def test_overfit_trains_and_judges_on_the_same_few():
+    splits = load_splits(Settings(NAME, "glyphs", overfit=10))
+    assert len(splits.train) == 10
+    assert torch.equal(splits.train.images, splits.validation.images)
+    assert torch.equal(splits.train.images, load("glyphs").images[:10])
+    with pytest.raises(ValueError, match="overfit=3 is not allowed"):
+        fit(linear(), Separable(), overfit=3, quiet=True)
+
+
+def test_validation_of_ones_own():
+    run = fit(linear(), Separable(), validation_data=Separable(6), epochs=1, quiet=True)
+    assert "validation_accuracy" in run.history[-1]
+    with pytest.raises(ValueError, match=r"validation=0.1 is not allowed for Separable: .*validation=0"):
+        fit(linear(), Separable(), epochs=1, quiet=True)
+    assert "validation_accuracy" not in fit(linear(), Separable(), validation=0.0, epochs=1, quiet=True).history[-1]
+
+
+# When it ends
+
+
+def test_until_accuracy_ends_early():
+    told = {"epochs": 50, "batch_size": 8, "lr": 0.2, "quiet": True}
+    run = fit(linear(), Separable(), validation_data=Separable(10), until_accuracy=1.0, **told)
+    accuracies = [entry["validation_accuracy"] for entry in run.history]
+    assert accuracies[-1] == 1.0
+    assert all(a < 1 for a in accuracies[:-1])
+    assert len(run.history) < 50
+    assert run.history[-1]["step"] == 4 * len(run.history)
+
+
+def test_the_training_accuracy_does_not_end_it(monkeypatch):
+    monkeypatch.setattr(Training, "accuracy", lambda self, data: 0.0)
+    run = fit(linear(), Separable(), validation_data=Separable(10), until_accuracy=0.9, epochs=5, lr=0.2, quiet=True)
+    assert run.history[-1]["accuracy"] == 1.0
+    assert len(run.history) == 5
+
+
+def test_fast_dev_run_takes_two_batches_and_keeps_nothing(tmp_path):
+    run = fit(NAME, "glyphs", out=tmp_path / "run", epochs=9, fast_dev_run=True, **SMALL)
+    assert [entry["step"] for entry in run.history] == [2]
+    assert run.directory is None
+    assert not (tmp_path / "run").exists()
+
+
+class Spoil(nn.Module):
+    """Divides by zero from a step on."""
+
+    def __init__(self, after=2):
+        super().__init__()
+        self.after, self.calls = after, 0
+
+    def forward(self, x):
+        self.calls += 1
+        return x / 0 if self.calls > self.after else x
+
+
+def test_nan_stops_with_step_layer_and_advice(tmp_path):
+    with pytest.raises(NotFiniteError) as stop:
+        fit(linear(Spoil()), Separable(), validation=0.0, batch_size=8, out=tmp_path / "run", save_every=1, quiet=True)
+    said = str(stop.value)
+    assert said.startswith("step 2: the loss is nan. NaN or Inf first came out of the layer body.2.")
+    assert "smaller learning rate" in said
+    assert len(log_of(tmp_path / "run")) == 2
+    assert checkpoint.newest(tmp_path / "run" / CHECKPOINTS)[0].record["step"] == 2
+
+
+def test_nan_in_the_images():
+    data = Separable()
+    data.batch = lambda index, epoch=0: Separable.batch(data, index)._replace(
+        images=torch.full((len(index), 1, 1, 1), math.nan)
+    )
+    with pytest.raises(NotFiniteError, match=r"step 0: .*The images of this batch hold NaN or Inf"):
+        fit(linear(), data, validation=0.0, quiet=True)
+
+
+class Overflow(torch.autograd.Function):
+    """Fine forwards, infinite backwards."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * math.inf
+
+
+def test_weights_that_broke_are_never_kept(tmp_path):
+    """The loss was fine, its gradient was not: neither a checkpoint nor the end of the training lets that pass."""
+
+    class Breaks(nn.Module):
+        def forward(self, x):
+            return Overflow.apply(x)
+
+    told = {"validation": 0.0, "epochs": 1, "quiet": True}
+    message = r"step 1: The parameter body.1.weight holds NaN or Inf"
+    with pytest.raises(NotFiniteError, match=message):
+        fit(linear(Breaks()), Separable(), batch_size=32, out=tmp_path / "run", **told)
+    assert checkpoint.listed(tmp_path / "run" / CHECKPOINTS) == []
+    with pytest.raises(NotFiniteError, match=message):
+        fit(linear(Breaks()), Separable(), batch_size=32, **told)
+    with pytest.raises(NotFiniteError, match=r"step 1: the loss is nan. The parameter body.1.weight"):
+        fit(linear(Breaks()), Separable(), batch_size=8, **told)
+
+
+# What it refuses
+
+
+def test_a_folder_that_is_not_empty_is_left_alone(tmp_path, glyphs):
+    out = tmp_path / "run"
+    out.mkdir()
+    fit(NAME, glyphs, out=out, epochs=1, **SMALL)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with pytest.raises(ValueError, match=r"is not empty: go on with --resume"):
+        fit(NAME, glyphs, out=out, epochs=2, **SMALL)
+    assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ValueError, match="is a file: name a folder"):
+        fit(NAME, glyphs, out=tmp_path / "file", epochs=1, **SMALL)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("rank", ["RANK", "LOCAL_RANK"])
+def test_torchrun_does_not_write_over_a_training_either(tmp_path, monkeypatch, rank):
+    (tmp_path / "mine").write_text("mine")
+    monkeypatch.setenv(rank, "0")
+    with pytest.raises(ValueError, match="is not empty"):
+        fit(linear(), Separable(), out=tmp_path, validation=0.0, quiet=True)
+
+
+def test_resuming_with_other_settings_is_refused_with_what_differs(tmp_path, glyphs):
+    out = tmp_path / "run"
+    fit(NAME, glyphs, out=out, epochs=1, lr=0.01, **SMALL)
+    before = (out / RUN).read_bytes()
+    told = {**SMALL, "options": {**SMALL["options"], "width": 0.2}}
+    with pytest.raises(ValueError, match="cannot be resumed with other settings") as refusal:
+        fit(NAME, glyphs, out=out, epochs=2, lr=0.02, seed=4, resume=True, **told)
+    for part in ("lr was 0.01, now 0.02", "seed was 0, now 4", "'width': 0.1", "'width': 0.2"):
+        assert part in str(refusal.value)
+    assert "epochs" not in str(refusal.value)
+    with pytest.raises(ValueError, match="it had 65 training images, now 36"):
+        fit(NAME, glyphs.select(torch.arange(40)), out=out, epochs=1, lr=0.01, resume=True, **SMALL)
+    assert (out / RUN).read_bytes() == before
+
+
+def test_tuples_and_lists_of_options_are_the_same_settings():
+    one, other = (Settings(NAME, "glyphs", options={"image_size": size}) for size in ((28, 28), [28, 28]))
+    assert one.differences(other) == []
+
+
+BAD = {
+    "epochs": [0, "abc", 1.5, True, None],
+    "until_accuracy": [0.0, 1.5, "0.9"],
+    "batch_size": [0, "16"],
+    "lr": [0, -1.0, math.nan, math.inf, "fast"],
+    "weight_decay": [-0.1],
+    "optimiser": ["adamw", 3],
+    "schedule": ["linear"],
+    "reconstruction": [-1],
+    "image_size": [0, 28.0],
+    "validation": [1.0, -0.1],
+    "seed": [-1, 2**31, 0.5],
+    "precision": ["16", 32],
+    "deterministic": [1],
+    "compile": ["yes"],
+    "overfit": [-1],
+    "save_every": [0],
+    "options": ["width=0.1", None],
+    "model": [3],
+    "data": [None],
+}
+
+
+def test_every_setting_is_checked():
+    assert BAD.keys() == {f.name for f in fields(Settings)}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
+def test_wrong_values_are_quoted(name, value, no_shape_checks):
+    with pytest.raises(ValueError, match=re.escape(f"{name}={value!r} is not allowed: ")):
+        Settings.from_json({"model": NAME, "data": "glyphs", name: value})
+
+
+def test_unknown_settings_and_contradictions():
+    with pytest.raises(ValueError, match=r"there is no setting 'learning_rte'.*Known: .*lr"):
+        fit(NAME, "glyphs", learning_rte=0.1)
+    with pytest.raises(ValueError, match="did you mean batch_size"):
+        fit(NAME, "glyphs", batchsize=4)
+    with pytest.raises(ValueError, match="validation=0 leaves no images to judge by"):
+        fit(NAME, "glyphs", until_accuracy=0.9, validation=0.0)
+    with pytest.raises(ValueError, match=r"devices=0, nodes=1 is not allowed"):
+        fit(NAME, "glyphs", devices=0)
+
+
+# What it leaves
+
+
+def test_a_run_is_found_again(tmp_path, glyphs):
+    out = tmp_path / "run"
+    run = fit(NAME, glyphs, out=out, epochs=2, **SMALL)
+    found = load_run(out)
+    assert found.settings == run.settings
+    assert found.history == run.history
+    assert found.classes == glyphs.classes
+    assert found.image_shape == (1, 28, 28)
+    assert found.directory == out
+    assert not found.model.training
+    x = torch.rand(3, 1, 28, 28)
+    with torch.no_grad():
+        expected = run.model(x).scores
+        assert torch.equal(found.model(x).scores, expected)
+        for path in checkpoint.listed(out / CHECKPOINTS):
+            path.write_bytes(b"damaged")
+        assert torch.equal(load_run(out).model(x).scores, expected), "the folder of weights is enough"
+    (out / MODEL / "config.json").unlink()
+    with pytest.raises(ValueError, match="holds no checkpoint that can be read yet"):
+        load_run(out)
+    with pytest.raises(FileNotFoundError, match=r"it has no run\.json"):
+        load_run(tmp_path)
+    (out / RUN).write_text("{}")
+    with pytest.raises(ValueError, match=r"run.json cannot be read"):
+        load_run(out)
+    with pytest.raises(ValueError, match="trained on data given as an object"):
+        run.test_data()
+
+
+def test_a_network_by_hand_leaves_checkpoints_only(tmp_path):
+    fit(linear(), Separable(), validation=0.0, epochs=1, out=tmp_path / "run", quiet=True)
+    with pytest.raises(ValueError, match="put together by hand"):
+        load_run(tmp_path / "run")
+
+
+def test_the_test_images_of_a_run_are_resized_alike(tmp_path):
+    run = fit(NAME, "glyphs", image_size=32, overfit=16, epochs=1, **SMALL)
+    assert run.image_shape == run.test_data().image_shape == (1, 32, 32)
+    with pytest.raises(ValueError, match=r"image_size=32 is not allowed for sign"):
+        fit("peer2021/sign", "sign", image_size=32, quiet=True)
+
+
+def test_the_log_tells_each_step(tmp_path, glyphs):
+    fit(NAME, glyphs, out=tmp_path / "run", epochs=2, schedule="steps", lr=0.5, **SMALL)
+    lines = log_of(tmp_path / "run")
+    steps = [line for line in lines if line["event"] == "step"]
+    assert [line["step"] for line in steps] == list(range(1, 11))
+    assert {"loss", "accuracy", "lr", "epoch"} <= steps[0].keys()
+    assert [line["lr"] for line in steps] == pytest.approx([0.5 * SCHEDULES["steps"](k / 10) for k in range(10)])
+    epochs = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    epochs = [line for line in epochs if line["event"] == "epoch"]
+    assert [line["step"] for line in epochs] == [5, 10]
+    assert all(line["images_per_second"] > 0 and 0 <= line["validation_accuracy"] <= 1 for line in epochs)
+    assert epochs[0]["loss"] == pytest.approx(steps[4]["loss"])
+
+
+def test_progress_for_people(glyphs, capsys):
+    fit(NAME, glyphs, epochs=1, **{**SMALL, "quiet": False})
+    said = capsys.readouterr()
+    assert said.out == ""
+    for part in ("epoch 1: loss", "accuracy", "validation", "images/s"):
+        assert part in said.err
+    fit(NAME, glyphs, epochs=1, **SMALL)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_schedules_begin_and_end_where_the_papers_say():
+    ends = {"constant": (1, 1), "exponential": (1, 0.01), "steps": (1, 0.01), "cosine": (1, 0), "one_cycle": (0.04, 0)}
+    assert ends.keys() == SCHEDULES.keys()
+    for name, (first, last) in ends.items():
+        assert SCHEDULES[name](0.0) == pytest.approx(first)
+        assert SCHEDULES[name](1.0) == pytest.approx(last, abs=1e-12)
+        assert all(0 <= SCHEDULES[name](k / 100) <= 1.0 for k in range(101))
+
+
+def test_tensorboard_if_asked(tmp_path, glyphs):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    fit(NAME, glyphs, out=tmp_path / "run", epochs=1, tensorboard=True, **SMALL)
+    events = EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
+    assert [event.step for event in events.Scalars("step/loss")] == [1, 2, 3, 4, 5]
+    assert {"step/accuracy", "step/lr", "epoch/validation_accuracy"} <= set(events.Tags()["scalars"])
+
+
+def test_a_cost_estimate_is_plausible():
+    cost = estimate(NAME, "glyphs", options={"width": 0.1}, batch_size=16, epochs=3, until_accuracy=0.9)
+    net = create_model(NAME, num_classes=10, image_size=28, width=0.1)
+    assert cost.parameters == sum(p.numel() for p in net.parameters())
+    assert (cost.images, cost.steps) == (180, 3 * 12)
+    assert 0 < cost.seconds_per_step < 5
+    assert cost.seconds == pytest.approx(cost.steps * cost.seconds_per_step)
+    assert 50 < cost.megabytes < 20_000
+
+
+def test_deterministic_is_the_same_twice_and_leaves_torch_as_it_was(tmp_path, glyphs):
+    for name in ("one", "two"):
+        fit(NAME, glyphs, out=tmp_path / name, epochs=1, deterministic=True, **SMALL)
+    assert differences(tmp_path / "one", tmp_path / "two") == []
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_bfloat16_and_float64(glyphs):
+    for precision, dtype in (("bf16", torch.float32), ("64", torch.float64)):
+        run = fit(NAME, glyphs, epochs=1, precision=precision, **SMALL)
+        assert next(run.model.parameters()).dtype == dtype
+        assert math.isfinite(run.history[-1]["loss"])
+
+
+def test_the_decoder_is_left_out_if_it_weighs_nothing(glyphs):
+    torch.manual_seed(0)
+    net = create_model("sabour2017/capsnet", width=0.05)
+    before = {name: t.clone() for name, t in net.state_dict().items()}
+    fit(net, glyphs, epochs=1, reconstruction=0.0, batch_size=16, quiet=True)
+    for name, after in net.state_dict().items():
+        assert torch.equal(after, before[name]) == name.startswith("decoder."), name
+
+
+def test_compiled_in_a_process_of_its_own(tmp_path):
+    """Without the tests' type checker, which stands in the way, and without the C++ compiler, which is slow."""
+    code = """
+import functools, torch
+torch.compile = functools.partial(torch.compile, backend="aot_eager")
+from torchcaps import fit
+from torchcaps.data.glyphs import load_glyphs
+for name in ("plain", "compiled"):
+    told = {"options": {"width": 0.04}, "batch_size": 18, "epochs": 1, "quiet": True, "compile": name == "compiled"}
+    run = fit("sabour2017/capsnet", load_glyphs("train", 40), out=name, **told)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert_alike(tmp_path / "plain", tmp_path / "compiled", rel=1e-4, lines=3)
+    load_run(tmp_path / "compiled")

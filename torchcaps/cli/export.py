@@ -1,0 +1,34 @@
+"""`torchcaps export`: a trained network as one ONNX file, for programs without torch."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="The directory that 'torchcaps train --out' wrote.")],
+    to: Annotated[Path, typer.Option("--to", help="The file to write, such as model.onnx.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """Write a trained network as ONNX (scores, poses, couplings; any batch size) and compare it with torch."""
+    from torchcaps.export import BATCHES, export_onnx
+    from torchcaps.train import load_run
+
+    trained = load_run(run)
+    done = export_onnx(trained.model, to, trained.image_shape)
+    if as_json:
+        facts = {**done._asdict(), "path": str(done.path), "images": ["batch", *trained.image_shape]}
+        typer.echo(json.dumps({**facts, "classes": list(trained.classes)}, indent=2))
+        return
+    typer.echo(f"{done.path}: {done.bytes / 1e6:.1f} MB, opset {done.opset}")
+    typer.echo(f"  in   images {_shape(('batch', *trained.image_shape))}, from 0 to 1")
+    for name, shape in done.outputs.items():
+        typer.echo(f"  out  {name} {_shape(shape)}")
+    sizes = " and ".join(map(str, BATCHES))
+    typer.echo(f"onnxruntime and torch agree on batches of {sizes} images; largest difference {done.difference:.1e}")
+
+
+def _shape(axes: tuple[int | str, ...]) -> str:
+    return " × ".join(map(str, axes))

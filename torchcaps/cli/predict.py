@@ -1,0 +1,192 @@
+"""`torchcaps predict`: what a trained network sees in images, and with --explain how it came to think so."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from torchcaps.train import Run
+    from torchcaps.types import Capsules, Parse
+
+BATCH = 64
+SHOWN = 5  # capsules and couplings of an explanation
+
+Answer = dict[str, Any]
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="The directory that 'torchcaps train --out' wrote.")],
+    images: Annotated[list[Path], typer.Argument(metavar="IMAGE…", help="Image files, or folders of PNG and JPEG.")],
+    explain: Annotated[bool, typer.Option("--explain", help="Show the capsules and couplings behind it.")] = False,
+    top: Annotated[int, typer.Option(min=1, help="How many classes to name, the most probable first.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Name the class of each image and its probability; a file that cannot be read makes the exit code 1."""
+    from torchcaps.train import load_run
+
+    trained = load_run(run)
+    if trained.image_shape[0] not in (1, 3):
+        raise ValueError(
+            f"{run} takes images of {trained.image_shape[0]} channels: files are read as grey (1) or colour (3)"
+        )
+    answers = list(_answers(trained, images, top, explain=explain))
+    bad = [answer for answer in answers if "error" in answer]
+    if as_json:
+        typer.echo(json.dumps(answers, indent=2, ensure_ascii=False))
+    else:
+        _show([answer for answer in answers if "error" not in answer])
+    for answer in bad:
+        typer.echo(f"torchcaps: {answer['file']}: {answer['error']}", err=True)
+    if bad:
+        raise typer.Exit(1)
+
+
+def _files(paths: list[Path]) -> Iterator[Path | Answer]:
+    """Files as they are, and the images below folders; a folder without any is an error, as a file would be."""
+    from torchcaps.data.folder import ENDINGS
+
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        found = sorted(f for f in path.rglob("*") if f.suffix.lower() in ENDINGS and f.is_file())
+        yield from found
+        if not found:
+            yield {"file": str(path), "error": f"the folder holds no {', '.join(ENDINGS)} files"}
+
+
+def _answers(run: "Run", paths: list[Path], top: int, *, explain: bool) -> Iterator[Answer]:
+    """An answer for each file, in order; images go through the network in batches."""
+    from torchcaps.data.folder import UNREADABLE, read_image
+
+    channels, *size = run.image_shape
+    waiting, batch = list[Answer](), list[Any]()
+    for file in _files(paths):
+        answer = file if isinstance(file, dict) else {"file": str(file)}
+        waiting.append(answer)
+        if isinstance(file, Path):
+            try:
+                batch.append(read_image(file, (size[0], size[1]), channels))
+            except UNREADABLE as error:
+                answer["error"] = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        if len(batch) == BATCH:
+            yield from _fill(run, waiting, batch, top, explain=explain)
+            waiting, batch = [], []
+    yield from _fill(run, waiting, batch, top, explain=explain)
+
+
+def _fill(run: "Run", waiting: list[Answer], batch: list[Any], top: int, *, explain: bool) -> list[Answer]:
+    """Complete the answers whose images could be read."""
+    import numpy as np
+    import torch
+
+    from torchcaps.probabilities import probabilities
+
+    if not batch:
+        return waiting
+    like = next(run.model.parameters())
+    images = torch.from_numpy(np.stack(batch)).to(like.device).to(like.dtype) / 255
+    with torch.no_grad():
+        parse = run.model(images, record="last" if explain else "none")
+        shares = probabilities(run.model, parse.scores)
+    order = parse.scores.argsort(-1, descending=True)[:, :top]
+    for k, answer in enumerate(answer for answer in waiting if "error" not in answer):
+        best = [{"class": run.classes[c], "probability": shares[k, c].item()} for c in order[k].tolist()]
+        answer.update(best[0])
+        if top > 1:
+            answer["top"] = best
+        if explain:
+            answer["parse"] = understanding(parse, k, int(order[k, 0]), run.classes)
+    return waiting
+
+
+def understanding(parse: "Parse", image: int, label: int, classes: tuple[str, ...]) -> Answer:
+    """The most active capsules of each layer, from the primary ones up, and the strongest couplings into a class.
+
+    Where a routing gives every capsule the same activation, the length of the pose tells how strong one is.
+    """
+    layers = []
+    for depth, capsules in enumerate(parse.capsules):
+        last = depth == len(parse.capsules) - 1
+        strength, measure = _strength(capsules, image)
+        grid, n = list(strength.shape[:2]), strength.shape[2]
+        most = [
+            {**({"class": classes[place[2]]} if last else _at(place)), measure: value}
+            for place, value in _largest(strength)
+        ]
+        name = "classes" if last else "primary" if depth == 0 else f"layer {depth}"
+        layers.append({"layer": name, "grid": grid, "types": n, "most_active": most})
+    if not parse.couplings:
+        return {"layers": layers, "couplings": []}
+    strength, measure = _strength(parse.capsules[-2], image)
+    into = parse.couplings[-1][image, 0, 0, :, label]
+    if into.numel() != strength.numel():  # a window that reaches into padding
+        return {"layers": layers, "couplings": [{"child": i, "coupling": c} for (i,), c in _largest(into)]}
+    couplings = [
+        {**_at(place), "coupling": value, measure: strength[place].item()}
+        for place, value in _largest(into.reshape(strength.shape))
+    ]
+    return {"layers": layers, "couplings": couplings}
+
+
+def _strength(capsules: "Capsules", image: int) -> tuple["Tensor", str]:
+    """How strong each capsule (h w n) of an image is, and what that number is called."""
+    from torchcaps.functional import length
+
+    act = capsules.act[image]
+    if act.numel() > 1 and act.min() == act.max():
+        return length(capsules.pose[image]), "length"
+    return act, "activation"
+
+
+def _largest(values: "Tensor") -> list[tuple[tuple[int, ...], float]]:
+    """Where the largest numbers lie, and what they are."""
+    import torch
+
+    found, at = values.flatten().topk(min(SHOWN, values.numel()))
+    places = torch.stack(torch.unravel_index(at, values.shape), -1).tolist()
+    return list(zip(map(tuple, places), found.tolist(), strict=True))
+
+
+def _at(place: tuple[int, ...]) -> dict[str, int]:
+    return dict(zip(("row", "column", "type"), place, strict=True))
+
+
+def _show(answers: list[Answer]) -> None:
+    """Image, class and probability in columns that are never cut, then the parses."""
+    rows = [("image", "class", "probability")]
+    for answer in answers:
+        for rank, entry in enumerate(answer.get("top", [answer])):
+            rows.append(("" if rank else answer["file"], entry["class"], f"{entry['probability']:.1%}"))
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for file, name, probability in rows if answers else []:
+        typer.echo(f"{file:<{wide[0]}}  {name:<{wide[1]}}  {probability:>{wide[2]}}")
+    for answer in answers:
+        if "parse" in answer:
+            typer.echo("\n".join(_lines(answer)))
+
+
+def _lines(answer: Answer) -> Iterator[str]:
+    """The parse of an image as lines of text."""
+    layers, couplings = answer["parse"]["layers"], answer["parse"]["couplings"]
+    yield f"\n{answer['file']}: {answer['class']}, {answer['probability']:.1%}"
+    if not layers:
+        yield "  a network without capsules: there is no parse to show"
+    for layer in layers:
+        h, w = layer["grid"]
+        yield f"  {layer['layer']}, {h}×{w} positions of {layer['types']}: the most active"
+        yield from map(_line, layer["most_active"])
+    if couplings:
+        yield f"  the strongest couplings into {answer['class']}"
+        yield from map(_line, couplings)
+
+
+def _line(entry: Answer) -> str:
+    numbers = "  ".join(f"{name} {value:.3f}" for name, value in entry.items() if isinstance(value, float))
+    where = "  ".join(f"{name} {value:>3}" for name, value in entry.items() if isinstance(value, int))
+    return f"    {entry.get('class', where):<29}  {numbers}"

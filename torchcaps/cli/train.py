@@ -1,0 +1,125 @@
+"""`torchcaps train`: a network on a named data set or a folder of images."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def train(
+    model: Annotated[str, typer.Argument(help="A name that `torchcaps models` lists.")],
+    data: Annotated[str, typer.Option(help="A name that `torchcaps data list` shows, or a folder of images.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for checkpoints, log and weights.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the training images; 10 if nothing is said.")] = None,
+    until_accuracy: Annotated[
+        float | None, typer.Option(help="End once this share of validation images is right; at most 100 epochs.")
+    ] = None,
+    image_size: Annotated[int | None, typer.Option(help="Resize images to this height and width.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting (lr, batch_size, schedule …) or a model's option."),
+    ] = None,
+    precision: Annotated[str, typer.Option(help="32 or bf16.")] = "32",
+    devices: Annotated[int, typer.Option(help="Processes on this machine that share every batch.")] = 1,
+    nodes: Annotated[int, typer.Option(help="Machines.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of weights, order and everything drawn.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint in the folder.")] = False,
+    compile_: Annotated[bool, typer.Option("--compile", help="Compile the network first.")] = False,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="The same to the last bit every time.")
+    ] = False,
+    overfit: Annotated[int, typer.Option(metavar="N", help="Train and judge on the first N images only.")] = 0,
+    fast_dev_run: Annotated[bool, typer.Option("--fast-dev-run", help="Two batches, to see that all fits.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Estimate parameters, memory and time; train not.")
+    ] = False,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Train a network; the test images are never looked at."""
+    if epochs is not None and until_accuracy is not None:
+        raise ValueError("--epochs and --until-accuracy exclude each other: give one")
+    values: dict[str, Any] = {
+        "epochs": epochs if epochs is not None else 10 if until_accuracy is None else 100,
+        "until_accuracy": until_accuracy,
+        "image_size": image_size,
+        "precision": precision,
+        "seed": seed,
+        "deterministic": deterministic,
+        "compile": compile_,
+        "overfit": overfit,
+    }
+    values |= settings_of(set_ or [])
+    if dry_run:
+        _estimate(model, data, values, as_json=as_json)
+        return
+    if out is None and not fast_dev_run:
+        raise ValueError("--out is missing: name a folder for checkpoints, log and weights")
+    from torchcaps.train import fit
+    from torchcaps.train.company import is_first
+
+    run = fit(
+        model,
+        data,
+        out=out,
+        resume=resume,
+        devices=devices,
+        nodes=nodes,
+        fast_dev_run=fast_dev_run,
+        tensorboard=tensorboard,
+        **values,
+    )
+    if not is_first():
+        return
+    last = run.history[-1] if run.history else {}
+    if as_json:
+        typer.echo(json.dumps({"run": None if run.directory is None else str(run.directory), **last}))
+    elif run.directory is None:
+        typer.echo("Two batches went through: everything fits. Nothing was kept")
+    else:
+        typer.echo(f"The network is in {out}: torchcaps evaluate {out}")
+
+
+def settings_of(pairs: list[str]) -> dict[str, Any]:
+    """`key=value` pairs: settings of the training by their names, anything else as options of the model.
+
+    >>> settings_of(["lr=0.01", "width=0.25", "routing=em"])
+    {'lr': 0.01, 'options': {'width': 0.25, 'routing': 'em'}}
+    """
+    from dataclasses import fields
+
+    from torchcaps.train.settings import Settings
+
+    known = {f.name: f.type for f in fields(Settings) if f.name not in ("model", "data", "options")}
+    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals or not key:
+            raise ValueError(f"--set {pair!r} is not allowed: write KEY=VALUE, as in --set lr=0.01")
+        value = text if known.get(key) is str else _value(text)
+        # As a number it weighs the decoder's loss; as a word it is the model's kind of decoder.
+        told = key in known and not (key == "reconstruction" and isinstance(value, str))
+        (found if told else options)[key] = value
+    return {**found, "options": options} if options else found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _estimate(model: str, data: str, values: dict[str, Any], *, as_json: bool) -> None:
+    from torchcaps.train.estimate import estimate
+
+    cost = estimate(model, data, **values)
+    if as_json:
+        typer.echo(json.dumps(cost._asdict()))
+        return
+    typer.echo(
+        f"{cost.parameters:,} parameters; {cost.images:,} images, {cost.steps:,} steps of "
+        f"{cost.seconds_per_step * 1e3:.0f} ms: about {cost.seconds / 60:.1f} minutes; {cost.megabytes:,.0f} MB"
+    )

@@ -1,0 +1,61 @@
+"""From trained networks to the plain data of the sections."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from torchcaps.data import Batch
+from torchcaps.layers import Decoder
+from torchcaps.model import Model
+from torchcaps.probabilities import probabilities
+from torchcaps.report.perturbations import Drawing
+from torchcaps.report.samples import Guess, Sample
+
+DELTAS = tuple(round(-0.25 + 0.05 * k, 2) for k in range(11))
+TOP = 3
+
+
+def perturbed(
+    model: Model, images: Float[Tensor, "b c h w"], labels: Int[Tensor, " b"], classes: Sequence[str]
+) -> list[Drawing]:
+    """For each image the reconstructions while each dimension of its class's capsule moves, the strongest first."""
+    decoder = model.decoder
+    if not isinstance(decoder, Decoder):
+        raise ValueError(f"{type(model).__name__} has no decoder: there is nothing to draw")
+    model.eval()
+    with torch.no_grad():
+        parse, deltas = model(images), torch.tensor(DELTAS)
+        plain = decoder(parse, labels)
+        moved = torch.stack([decoder.perturb(parse, labels, dim, deltas) for dim in range(decoder.classes.d)])
+    drawings = []
+    for b, label in enumerate(labels.tolist()):
+        rows = moved[:, :, b]
+        order = (rows - plain[b]).abs().sum((1, 2, 3, 4)).argsort(descending=True)
+        drawings.append(Drawing(classes[label], images[b], plain[b], order.tolist(), rows[order], DELTAS))
+    return drawings
+
+
+def predictions(models: Mapping[str, Model], batch: Batch, classes: Sequence[str]) -> list[Sample]:
+    """What every network says to each image of a batch."""
+    with torch.no_grad():
+        said = {name: probabilities(model, model.eval()(batch.images).scores) for name, model in models.items()}
+    samples = []
+    for b, image in enumerate(batch.images):
+        truth = sorted(set(batch.labels[b].tolist()))
+        guesses = []
+        for name, p in said.items():
+            best = p[b].topk(min(max(TOP, len(truth)), p.shape[1]))
+            ranked = [(classes[k], v) for k, v in zip(best.indices.tolist(), best.values.tolist(), strict=True)]
+            guesses.append(Guess(name, tuple(name for name, _ in ranked[: len(truth)]), tuple(ranked)))
+        samples.append(Sample(image, tuple(classes[k] for k in truth), tuple(guesses)))
+    return samples
+
+
+def choose(samples: Sequence[Sample], count: int) -> list[Sample]:
+    """At most two thirds mistakes, those of most networks before all, and the first samples that all got right."""
+    wrong = sorted((sample for sample in samples if sample.mistakes), key=lambda sample: -sample.mistakes)
+    right = [sample for sample in samples if not sample.mistakes]
+    shown = wrong[: max(count * 2 // 3, count - len(right))]
+    return shown + right[: count - len(shown)]

@@ -1,0 +1,42 @@
+"""The page itself: sections in order, one file."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from torchcaps.report._section import Section
+from torchcaps.report.scores import interval, percent
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write_report(
+    path: str | Path, sections: Sequence[Section], *, title: str, lead: str, facts: Mapping[str, str] | None = None
+) -> Path:
+    """Write a page that needs nothing but itself, and return where it is.
+
+    Args:
+        lead: the sentences under the title.
+        facts: how the page came about, by name, for its foot.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(render(sections, title=title, lead=lead, facts=facts), encoding="utf-8")
+    return target
+
+
+def render(sections: Sequence[Section], *, title: str, lead: str, facts: Mapping[str, str] | None = None) -> str:
+    """The page as text. Whatever stands in the data is escaped."""
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(f"a report needs {missing.name}: pip install 'torchcaps[bench]'") from missing
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"percent": percent, "interval": interval}
+    page = environment.get_template("page.html")
+    return page.render(sections=sections, title=title, lead=lead, facts=facts or {})

@@ -1,0 +1,7 @@
+"""Training: one readable loop, checkpoints that survive anything, and a run that can be found again."""
+
+from torchcaps.train.fitting import fit
+from torchcaps.train.run import Run, load_run
+from torchcaps.train.settings import Settings
+
+__all__ = ["Run", "Settings", "fit", "load_run"]

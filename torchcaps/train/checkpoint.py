@@ -1,0 +1,153 @@
+"""A training on disk: one safetensors file with JSON in its header, whole or not there at all."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from torchcaps._version import __version__
+
+FORMAT, KEEP = 1, 2
+ENDING, UNFINISHED = ".safetensors", ".part"
+
+
+class Checkpoint(NamedTuple):
+    """Everything a training needs to go on: JSON of what it is and where it stands, and all its tensors."""
+
+    record: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+
+def save(folder: Path, step: int, checkpoint: Checkpoint) -> Path:
+    """Write under a temporary name, flush, rename, and let go of all but the last two."""
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"step-{step:09d}{ENDING}"
+    unfinished = target.with_suffix(UNFINISHED)
+    tensors = {name: t.detach().cpu().contiguous() for name, t in checkpoint.tensors.items()}
+    record = json.dumps({"format": FORMAT, "torchcaps": __version__, **checkpoint.record})
+    header = {"torchcaps": record, "sha256": _digest(record, tensors)}
+    try:
+        save_file(tensors, unfinished, metadata=header)
+        _flush(unfinished)
+        os.replace(unfinished, target)
+        _flush(folder)
+    except (OSError, SafetensorError) as error:
+        unfinished.unlink(missing_ok=True)
+        raise lost(folder, target.name, error) from error
+    for old in [path for path in listed(folder) if path <= target][:-KEEP]:  # a later one is damaged: it does not count
+        old.unlink(missing_ok=True)
+    return target
+
+
+def listed(folder: Path) -> list[Path]:
+    """The checkpoints of a folder, oldest first."""
+    return sorted(folder.glob(f"step-*{ENDING}"))
+
+
+def load(path: Path) -> Checkpoint:
+    """A checkpoint, checked to the last bit. Nothing is ever unpickled, so a foreign file can do no harm."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise
+    except (SafetensorError, OSError) as error:
+        raise ValueError(f"{path} is not a safetensors file, or not a whole one: {error}") from error
+    if "torchcaps" not in header:
+        raise ValueError(f"{path} is a safetensors file, but not a torchcaps checkpoint")
+    record = _record(path, header["torchcaps"])
+    if record.get("format") != FORMAT:
+        raise ValueError(
+            f"{path} has format {record.get('format')!r}, saved by torchcaps {record.get('torchcaps')}: this version "
+            f"reads {FORMAT}"
+        )
+    if header.get("sha256") != _digest(header["torchcaps"], tensors):
+        raise ValueError(f"{path} is damaged: its checksum differs from the one it was saved with")
+    return Checkpoint(record, tensors)
+
+
+def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+    """The last checkpoint that can be read, if any, and a line for each later one that cannot."""
+    problems: list[str] = []
+    for path in reversed(listed(folder)):
+        try:
+            return load(path), problems
+        except ValueError as error:
+            problems.append(str(error))
+    return None, problems
+
+
+def tidy(folder: Path) -> None:
+    """Remove what a training that was killed while saving left behind."""
+    for leftover in folder.glob(f"*{UNFINISHED}"):
+        leftover.unlink(missing_ok=True)
+
+
+def unpack_model(checkpoint: Checkpoint) -> dict[str, Tensor]:
+    """The network's part of a checkpoint, by the names of its `state_dict`."""
+    return {name.removeprefix("model."): t for name, t in checkpoint.tensors.items() if name.startswith("model.")}
+
+
+def pack_optimiser(optimiser: torch.optim.Optimizer) -> tuple[dict[str, Tensor], list[dict[str, Any]]]:
+    """An optimiser's state as flat tensors, and its groups as JSON holds them."""
+    state = optimiser.state_dict()
+    tensors = {
+        f"optimiser.{index}.{key}": torch.as_tensor(value)
+        for index, entry in state["state"].items()
+        for key, value in entry.items()
+        if value is not None
+    }
+    return tensors, state["param_groups"]
+
+
+def unpack_optimiser(
+    optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor], groups: list[dict[str, Any]]
+) -> None:
+    """Put back what `pack_optimiser` took."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        kind, _, rest = name.partition(".")
+        if kind == "optimiser":
+            index, _, key = rest.partition(".")
+            state.setdefault(int(index), {})[key] = tensor
+    optimiser.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _record(path: Path, text: str) -> dict[str, Any]:
+    try:
+        record: Any = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: its record is not JSON ({error})") from error
+    if not isinstance(record, dict):
+        raise ValueError(f"{path} is damaged: its record is no JSON object")
+    return record
+
+
+def _digest(record: str, tensors: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256(record.encode())
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].dtype} {tuple(tensors[name].shape)}\n".encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def lost(folder: Path, name: str, error: Exception) -> OSError:
+    """What to raise when a file could not be written: what is still there, and what to do."""
+    kept = listed(folder)
+    rest = f"the checkpoint before it is whole: {kept[-1]}" if kept else "there is no earlier checkpoint"
+    return OSError(f"{folder}: {name} could not be saved ({error}); {rest}. Make room and use --resume")

@@ -1,0 +1,171 @@
+"""The training loop."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from torchcaps.data import Batch, Dataset
+from torchcaps.model import Model
+from torchcaps.train import checkpoint
+from torchcaps.train.checkpoint import Checkpoint
+from torchcaps.train.log import Log
+from torchcaps.train.objective import Objective, Outcome, part_of
+from torchcaps.train.schedules import SCHEDULES
+from torchcaps.train.settings import Settings
+from torchcaps.train.splits import Splits
+from torchcaps.train.watch import ADVICE, NotFiniteError, complain, not_finite
+
+
+class Training:
+    """A network, its optimiser, and where in the data they stand.
+
+    The state after a step depends on the settings and the number of the step alone: batches are drawn by (seed, epoch),
+    and each step seeds torch anew, so that a training that was stopped goes on exactly as if it had not been.
+
+    Args:
+        folder: for checkpoints; None for none.
+        limit: at most so many steps an epoch.
+    """
+
+    def __init__(
+        self, fabric: Fabric, settings: Settings, model: Model, splits: Splits, *, folder: Path | None, limit: int = 0
+    ) -> None:
+        self.fabric, self.settings, self.splits, self.folder = fabric, settings, splits, folder
+        if settings.precision == "64":
+            model.double()
+        self.objective = Objective(model, settings.reconstruction)
+        self.optimiser = _optimiser(model, settings)
+        whole: Any = torch.compile(self.objective) if settings.compile else self.objective
+        self.wrapped, self.stepper = fabric.setup(whole, self.optimiser)
+        batches = -(-len(splits.train) // settings.batch_size)
+        self.batches, self.limit = (min(limit, batches) if limit else batches), limit
+        self.step, self.history = 0, list[dict[str, Any]]()
+        self.sums = {"loss": 0.0, "hits": 0.0, "images": 0.0}  # of the epoch so far
+
+    @property
+    def total(self) -> int:
+        """Steps of the whole training."""
+        return self.settings.epochs * self.batches
+
+    def run(self, log: Log) -> None:
+        """Train to the end, from wherever it stands."""
+        while self.step < self.total and not self._good_enough():
+            epoch, done = divmod(self.step, self.batches)
+            began, before = time.perf_counter(), self.sums["images"]
+            batches = self.splits.train.batches(self.settings.batch_size, epoch=epoch, shuffle=True, start=done)
+            for batch, _ in zip(batches, range(self.batches - done), strict=False):
+                self.train_on(batch)
+                log.step(self.step, len(batch.images), {"epoch": epoch, **self._averages(), "lr": self._rate()})
+                if self.step % self.settings.save_every == 0 and self.step % self.batches:
+                    self.save()
+            seconds = time.perf_counter() - began
+            speed = (self.sums["images"] - before) / seconds
+            self._end_epoch(epoch, {"seconds": round(seconds, 3), "images_per_second": round(speed, 1)})
+            log.epoch(self.history[-1])
+            self.save()
+
+    def train_on(self, batch: Batch) -> None:
+        """One step on a global batch, of which this process takes its part."""
+        share = self.step / self.total
+        torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * 4096 + self.fabric.global_rank)
+        self.objective.train()
+        self.objective.anneal(share)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.settings.lr * SCHEDULES[self.settings.schedule](share)
+        part, weight = part_of(batch, self.fabric.global_rank, self.fabric.world_size)
+        self.stepper.zero_grad()
+        part = self._ready(part)
+        outcome: Outcome = self.wrapped(part)
+        loss = outcome.loss * weight
+        found = self._reduce(torch.stack([loss.detach().double(), outcome.hits.double() * float(weight > 0)]))
+        mean = found[0] / self.fabric.world_size
+        if not torch.isfinite(mean):
+            with self.fabric.autocast():
+                raise complain(self.objective, part, self.step, float(mean))
+        self.fabric.backward(loss)
+        self.stepper.step()
+        self.step += 1
+        n = len(batch.images)
+        for name, value in (("loss", float(mean) * n), ("hits", float(found[1])), ("images", float(n))):
+            self.sums[name] += value
+
+    def _end_epoch(self, epoch: int, speed: dict[str, float]) -> None:
+        entry: dict[str, Any] = {"epoch": epoch, "step": self.step, **self._averages(), **speed}
+        if self.splits.validation is not None:
+            entry["validation_accuracy"] = self.accuracy(self.splits.validation)
+        self.history.append(entry)
+        self.sums = dict.fromkeys(self.sums, 0.0)
+
+    @torch.no_grad()
+    def accuracy(self, data: Dataset) -> float:
+        """The share of images that are right, over all processes."""
+        self.objective.eval()
+        right = torch.zeros((), dtype=torch.double)
+        count = min(len(data), self.limit * self.settings.batch_size) if self.limit else len(data)
+        for index in torch.arange(count).split(self.settings.batch_size):
+            part, weight = part_of(data.batch(index), self.fabric.global_rank, self.fabric.world_size)
+            with self.fabric.autocast():
+                right += self.objective(self._ready(part)).hits.cpu() * float(weight > 0)
+        return float(self._reduce(right)) / count
+
+    def save(self) -> None:
+        """Write a checkpoint, if there is a folder; one process does it for all. Broken weights are never kept."""
+        broken = not_finite(self.objective)
+        if broken is not None:
+            raise NotFiniteError(f"step {self.step}: {broken}. {ADVICE}.")
+        if self.folder is not None and self.fabric.is_global_zero:
+            state = {f"model.{name}": t for name, t in self.objective.model.state_dict().items()}
+            tensors, groups = checkpoint.pack_optimiser(self.optimiser)
+            record = {
+                "settings": self.settings.to_json(),
+                "images": len(self.splits.train),
+                "step": self.step,
+                "history": self.history,
+                "sums": self.sums,
+                "optimiser": groups,
+            }
+            checkpoint.save(self.folder, self.step, Checkpoint(record, {**state, **tensors}))
+
+    def restore(self, found: Checkpoint) -> None:
+        """Go back to a checkpoint."""
+        if found.record["images"] != len(self.splits.train):
+            raise ValueError(
+                f"the data has changed: it had {found.record['images']} training images, now {len(self.splits.train)}"
+            )
+        self.objective.model.load_state_dict(checkpoint.unpack_model(found))
+        checkpoint.unpack_optimiser(self.optimiser, found.tensors, found.record["optimiser"])
+        self.step, self.history, self.sums = (found.record[key] for key in ("step", "history", "sums"))
+
+    def _good_enough(self) -> bool:
+        wanted = self.settings.until_accuracy
+        return wanted is not None and bool(self.history) and self.history[-1].get("validation_accuracy", 0) >= wanted
+
+    def _averages(self) -> dict[str, float]:
+        images = max(1.0, self.sums["images"])
+        return {"loss": self.sums["loss"] / images, "accuracy": self.sums["hits"] / images}
+
+    def _rate(self) -> float:
+        return float(self.optimiser.param_groups[0]["lr"])
+
+    def _ready(self, batch: Batch) -> Batch:
+        like = next(self.objective.parameters())
+        images, singles = (None if t is None else t.to(like.device, like.dtype) for t in (batch.images, batch.singles))
+        assert images is not None
+        return Batch(images, batch.labels.to(like.device), singles)
+
+    def _reduce(self, values: Tensor) -> Tensor:
+        if self.fabric.world_size == 1:
+            return values
+        total: Any = self.fabric.all_reduce(values, reduce_op="sum")
+        return torch.as_tensor(total)
+
+
+def _optimiser(model: Model, settings: Settings) -> torch.optim.Optimizer:
+    parameters, decay = model.parameters(), settings.weight_decay
+    if settings.optimiser == "sgd":
+        return torch.optim.SGD(parameters, lr=settings.lr, momentum=0.9, weight_decay=decay)
+    return torch.optim.Adam(parameters, lr=settings.lr, weight_decay=decay)
