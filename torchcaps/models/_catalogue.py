@@ -75,7 +75,7 @@ register("peer2021/rba", peer2021.deep,
          "dynamic", MNIST, 7_203_584, 205_019_136)
 register("peer2021/em", partial(peer2021.deep, routing="em"),
          "section 5.3, table 3", "deep CapsNet with EM routing",
-         "em", MNIST, 7_203_700, 206_912_160)
+         "em", MNIST, 7_203_700, 206_893_056)
 register("peer2021/sign", peer2021.sign,
          "section 5.2, figure 1", "1 → 20 → 2 capsules of one dimension",
          "dynamic", SMALL, 60, 180, classes=2)
@@ -96,10 +96,10 @@ register("tsai2020/dynamic_resnet", partial(tsai2020.dynamic, deep=True),
          "dynamic", CIFAR, 12_451_136, 1_674_772_480)
 register("tsai2020/em_simple", tsai2020.em,
          "table 6", "matrix capsules with EM routing",
-         "em", CIFAR, 453_044, 171_964_224)
+         "em", CIFAR, 453_044, 171_274_240)
 register("tsai2020/em_resnet", partial(tsai2020.em, backbone="tsai_resnet"),
          "appendix A.1", "EM routing on a residual backbone",
-         "em", CIFAR, 1_710_580, 664_467_264)
+         "em", CIFAR, 1_710_580, 663_777_280)
 register("tsai2020/cnn_simple", tsai2020.cnn_simple,
          "table 2", "three convolutions of 1024",
          None, CIFAR, 18_919_434, 648_816_640)
