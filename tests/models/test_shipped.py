@@ -1,0 +1,42 @@
+"""The trained networks that ship with the package: small, whole, and as good as their committed result says."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from torchcaps.data import Stored, load
+from torchcaps.measures import accuracy
+from torchcaps.models import create_model, list_pretrained
+from torchcaps.models._pretrained import SHIPPED
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "pretrained.json"
+ROWS = {row["model"]: row for row in json.loads(RESULTS.read_text())}
+
+
+def test_four_to_six_networks_in_six_megabytes():
+    assert 4 <= len(list_pretrained()) <= 6
+    assert set(list_pretrained()) == set(ROWS)
+    assert sum(file.stat().st_size for file in SHIPPED.rglob("*") if file.is_file()) <= 6_000_000
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_as_good_as_its_result(name):
+    row = ROWS[name]
+    net = create_model(name, pretrained=True)
+    assert not net.training
+    assert sum(p.numel() for p in net.parameters()) == row["parameters"]
+    data = load(row["recipe"]["data"], "test")
+    if isinstance(data, Stored):
+        data = data.select(torch.arange(1000))
+    low, high = accuracy(net, data).interval
+    assert low <= row["test_accuracy"] + 0.01
+    assert high >= row["test_accuracy"] - 0.01
+
+
+def test_other_options_are_refused():
+    with pytest.raises(ValueError, match="num_classes=7 is not allowed with pretrained=True"):
+        create_model("sabour2017/capsnet", pretrained=True, num_classes=7)
+    with pytest.raises(ValueError, match="no trained weights for 'gu2021/capsnet': there are for"):
+        create_model("gu2021/capsnet", pretrained=True)
