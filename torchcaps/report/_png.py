@@ -4,6 +4,7 @@ import base64
 import io
 
 import torch
+from einops import rearrange, repeat
 from jaxtyping import Float
 from torch import Tensor
 
@@ -19,10 +20,10 @@ def png(image: Float[Tensor, "c h w"]) -> str:
     from PIL import Image
 
     if image.shape[0] != 3:
-        image = image.mean(0, keepdim=True).expand(3, -1, -1)
+        image = repeat(image.mean(0), "h w -> c h w", c=3)
     pixels = (image.detach().cpu().nan_to_num().clamp(0, 1) * 255).round().to(torch.uint8)
     buffer = io.BytesIO()
-    Image.fromarray(pixels.permute(1, 2, 0).contiguous().numpy()).save(buffer, "PNG", optimize=True)
+    Image.fromarray(rearrange(pixels, "c h w -> h w c").contiguous().numpy()).save(buffer, "PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
