@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 
 from torchcaps.losses import ReconstructionLoss, multi_hot
-from torchcaps.model import Model
 from torchcaps.models import card, create_model, list_models
+from torchcaps.network import Model
 
 
 def overfit(name: str, width: float, steps: int, *, lr: float = 1e-3) -> tuple[float, int]:

@@ -19,8 +19,8 @@ from safetensors.torch import load_file, save_file
 
 from torchcaps.data import load
 from torchcaps.measures import measure
-from torchcaps.model import CONFIG, WEIGHTS
 from torchcaps.models._pretrained import SHIPPED
+from torchcaps.network import CONFIG, WEIGHTS
 from torchcaps.train import fit
 
 FAST = {"lr": 3e-3, "schedule": "one_cycle", "batch_size": 100}

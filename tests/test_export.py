@@ -12,12 +12,10 @@ from torch import nn
 
 from tests.contracts.networks import CLASSES, GRID, D, N, build, images
 from torchcaps import export
-from torchcaps.baseline import ConvNet
 from torchcaps.export import Exported, ExportError, export_onnx
 from torchcaps.layers import ActivationHead, CapsuleLayer, PrimaryCapsules
-from torchcaps.model import Model
 from torchcaps.models import create_model
-from torchcaps.network import CapsNet
+from torchcaps.network import CapsNet, ConvNet, Model
 from torchcaps.routing import ROUTINGS
 from torchcaps.schedule import concurrent
 from torchcaps.types import Parse

@@ -3,21 +3,22 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from torchcaps import _moved
 from torchcaps._version import __version__
 
 if TYPE_CHECKING:
     from torchcaps.models import create_model, from_pretrained, list_models, model_info
     from torchcaps.network import CapsNet
     from torchcaps.schedule import Schedule, concurrent, sequential
+    from torchcaps.sklearn import CapsNetClassifier
     from torchcaps.train import fit, load_run
-    from torchcaps.train.classifier import CapsNetClassifier
     from torchcaps.types import CapsShape, Capsules, Parse, RoutingShape, State
     from torchcaps.votes import Votes
 
 # Found on first use, so that `torchcaps --help` need not wait for torch.
 _HOME = {
     "CapsNet": "network",
-    "CapsNetClassifier": "train.classifier",
+    "CapsNetClassifier": "sklearn",
     "CapsShape": "types",
     "Capsules": "types",
     "Parse": "types",
@@ -55,6 +56,8 @@ __all__ = [
     "model_info",
     "sequential",
 ]
+
+_moved.install()
 
 
 def __getattr__(name: str) -> object:

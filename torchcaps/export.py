@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from torchcaps._onnx import OPSET, to_onnx
-from torchcaps.model import Model
+from torchcaps.network import Model
 from torchcaps.types import Parse
 
 BATCHES = (1, 5)  # the sizes compared; the network is traced with another
@@ -58,7 +58,7 @@ def export_onnx(model: Model, path: str | Path, image_shape: tuple[int, int, int
     scores only. The file is compared with torch under another name, so nothing at `path` changes if that fails.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from torchcaps.baseline import ConvNet
+    >>> from torchcaps.network import ConvNet
     >>> with TemporaryDirectory() as folder:
     ...     export_onnx(ConvNet(nn.Sequential(nn.Flatten(), nn.Linear(9, 3))), f"{folder}/net.onnx", (1, 3, 3)).outputs
     {'scores': ('batch', 3)}

@@ -1,14 +1,78 @@
-"""The whole network: backbone, primary capsules, capsule layers, head."""
+"""What a network is: a `Parse` of images, a loss, perhaps a decoder, a way to disk; with capsules or without."""
 
+import hashlib
+import json
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+from jaxtyping import Float
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from torchcaps._version import __version__
 from torchcaps.layers import CapsuleLayer, Decoder, Head, PrimaryCapsules
-from torchcaps.losses import CrossEntropy, MarginLoss
-from torchcaps.model import Model
+from torchcaps.losses import CrossEntropy, Loss, MarginLoss
 from torchcaps.schedule import Schedule, sequential
 from torchcaps.types import Parse, Record, check_record
+
+CONFIG, WEIGHTS, FORMAT = "config.json", "model.safetensors", 1
+
+
+class Model(nn.Module):
+    """A network that returns a `Parse`.
+
+    Attributes:
+        loss: from class scores and multi-hot targets to a number; what the paper trains with, unless chosen otherwise.
+        decoder: from a parse and labels to images, or None.
+        recipe: the name and options that `create_model` built it from; empty for a network put together by hand.
+    """
+
+    loss: nn.Module
+    decoder: nn.Module | None
+
+    def __init__(self, *, loss: nn.Module, decoder: nn.Module | None = None) -> None:
+        super().__init__()
+        self.loss, self.decoder = loss, decoder
+        self.recipe: dict[str, Any] = {}
+
+    def forward(self, x: Tensor, record: Record = "none") -> Parse:
+        """How the network understands the images; `record` says how much of it is kept."""
+        raise TypeError(f"{type(self).__name__} must define forward(x, record)")
+
+    def probabilities(self, scores: Float[Tensor, "b n"]) -> Float[Tensor, "b n"]:
+        """A probability for each class, as the loss the network was trained with reads its scores.
+
+        They sum to one and rank the classes as the scores do; they are not calibrated. A loss that does not say how it
+        reads scores is taken to read logits.
+
+        >>> ConvNet(nn.Identity(), loss=MarginLoss()).probabilities(torch.tensor([[0.6, 0.2, 0.0]]))
+        tensor([[0.7500, 0.2500, 0.0000]])
+        """
+        return self.loss.probabilities(scores) if isinstance(self.loss, Loss) else scores.softmax(-1)
+
+    def save_pretrained(self, directory: str | Path) -> Path:
+        """Write weights (safetensors) and recipe (JSON) into a directory for `from_pretrained`. Nothing is pickled."""
+        if not self.recipe:
+            raise ValueError(
+                "only a network built by create_model knows its recipe; for one put together by hand save its "
+                "state_dict with safetensors.torch.save_file"
+            )
+        for name, value in self.recipe["options"].items():
+            try:
+                json.dumps(value)
+            except TypeError:
+                raise ValueError(
+                    f"option {name}={value!r} is an object that JSON cannot hold: build the model from names, or save "
+                    f"its state_dict with safetensors.torch.save_file"
+                ) from None
+        target = Path(directory)
+        target.mkdir(parents=True, exist_ok=True)
+        save_file({name: t.contiguous() for name, t in self.state_dict().items()}, target / WEIGHTS)
+        digest = hashlib.sha256((target / WEIGHTS).read_bytes()).hexdigest()
+        config = {"format": FORMAT, "torchcaps": __version__, **self.recipe, "sha256": digest}
+        (target / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+        return target
 
 
 class CapsNet(Model):
@@ -71,3 +135,20 @@ class CapsNet(Model):
         couplings = [top.coupling for top in tops if top.coupling is not None]
         capsules = [primary, *(top.capsules for top in tops)]
         return Parse(scores, capsules, couplings, history if record == "all" else [])
+
+
+class ConvNet(Model):
+    """A plain network from images to class logits; its parse holds scores and nothing else.
+
+    >>> ConvNet(nn.Sequential(nn.Flatten(), nn.Linear(9, 3)))(torch.rand(2, 1, 3, 3)).capsules
+    []
+    """
+
+    def __init__(self, body: nn.Module, *, loss: nn.Module | None = None) -> None:
+        super().__init__(loss=CrossEntropy() if loss is None else loss)
+        self.body = body
+
+    def forward(self, x: Tensor, record: Record = "none") -> Parse:
+        """Class logits; there is nothing to record."""
+        check_record(record)
+        return Parse(self.body(x), [], [], [])

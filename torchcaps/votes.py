@@ -6,13 +6,11 @@ to the votes through a few verbs: `combine` and `fold`, `agree`, `compete`, `att
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn import functional as F
 
 from torchcaps import ops
 from torchcaps.types import Capsules
@@ -48,8 +46,10 @@ class Votes:
     gathered: Float[Tensor, "b h w i d_in"] | None = None
 
     def __post_init__(self) -> None:
-        self._u, self._act, self._columns = self.gathered, cast(Tensor | None, None), cast(Tensor | None, None)
         self.children = self.windows.i
+        self._u: Tensor | None = self.gathered
+        self._act: Tensor | None = None
+        self._columns: Tensor | None = None
 
     @property
     def u(self) -> Float[Tensor, "b h w i d_in"]:
@@ -70,56 +70,35 @@ class Votes:
         """Images, and rows and columns of parents."""
         return self.below.pose.shape[0], *self.windows.grid_out
 
-    def present(self, weight: PerChild | None = None) -> PerChild | None:
-        """`weight` with the children of padding struck out; None where all children weigh one."""
+    def weight(self, *, weighted: bool = True) -> PerChild | None:
+        """How much each child counts: its activation, or one; nothing for those of padding. None if all count one."""
         if self.windows.missing is None:
-            return weight
+            return self.act if weighted else None
         here = (~self.windows.missing).to(self.w.dtype)
-        return here.expand(*self.lead, self.children) if weight is None else weight * here
+        return self.act * here if weighted else here.expand(*self.lead, self.children)
 
     def fold(
-        self, c: Float[Tensor, "#h #w #i #j #d"], weight: PerChild | None = None
+        self, c: Float[Tensor, "#h #w #i #j #d"], *, weighted: bool = False
     ) -> tuple[Poses, Float[Tensor, "b h w j"]]:
-        """Σ_i weight_i c_ij û_ij and Σ_i weight_i c_ij for couplings that do not depend on the image: one matmul.
+        """Σ_i a_i c_ij û_ij and Σ_i a_i c_ij for couplings that do not depend on the image: one matmul.
 
-        The couplings may differ by the parent's position and by the dimension of the pose (chen2019).
+        The couplings may differ by the parent's position and by the dimension of the pose (chen2019). The a_i are the
+        activations where `weighted`, else one.
         """
-        everywhere = c.shape[:2] == (1, 1) and c.shape[-1] == 1
-        own = weight is None or weight is self._act
-        if everywhere and own and not self.windows.whole and self.gathered is None:
-            s = self._convolve(c, weighted=weight is not None)
+        weight = self.weight(weighted=weighted)
+        alike = c.shape[:2] == (1, 1) and c.shape[-1] == 1
+        if alike and not self.windows.whole and self.gathered is None:
+            pose, over = self.below.pose, self.windows
+            pose = pose * self.below.act[..., None] if weighted else pose
+            frame = {"window": over.window, "stride": over.stride, "padding": over.padding}
+            s = ops.convolve(pose, self.w, c, j=self.j, rows=self.rows, **frame)
         else:
-            s = self._multiply(c, self.present(weight))
-        mass = self._mass(c, self.present(weight))
+            u = self.u if weight is None else self.u * weight[..., None]
+            s = ops.multiply(u, self.w, c, j=self.j, rows=self.rows)
+        mass = self._mass(c, weight)
         if self.bias is not None:
             s = s + mass * self.bias
         return s, mass.mean(-1).expand(s.shape[:4])
-
-    def _convolve(self, c: Float[Tensor, "1 1 #i #j 1"], *, weighted: bool) -> Poses:
-        """Σ_i c_ij û_ij, bias apart, where every window has the same couplings: windows need not be gathered."""
-        pose = self.below.pose * self.below.act[..., None] if weighted else self.below.pose
-        maps = rearrange(self.w, "i x (j y) -> i x j y", j=self.j) * c[0, 0, :, None]
-        kernel = rearrange(maps, "(k l n) x j y -> (j y) (n x) k l", k=self.windows.window[0], l=self.windows.window[1])
-        image = rearrange(pose, "b h w n (a x) -> (b a) (n x) h w", a=self.rows)
-        # Contiguous: a compiler and the convolution may have different ideas of what follows from another layout.
-        s = F.conv2d(image.contiguous(), kernel.contiguous(), stride=self.windows.stride, padding=self.windows.padding)
-        return rearrange(s, "(b a) (j y) h w -> b h w j (a y)", a=self.rows, j=self.j)
-
-    def _multiply(self, c: Float[Tensor, "#h #w #i #j #d"], weight: PerChild | None) -> Poses:
-        """Σ_i weight_i c_ij û_ij, bias apart, as a product of matrices."""
-        u = self.u if weight is None else self.u * weight[..., None]
-        if c.numel() == 1:  # one coupling for all: the sum is scaled, not the maps
-            s = rearrange(u, "b h w i (a x) -> b h w a (i x)", a=self.rows) @ rearrange(self.w, "i x jy -> (i x) jy")
-            return rearrange(s * c.flatten(), "b h w a (j y) -> b h w j (a y)", j=self.j)
-        rows = 1 if c.shape[-1] == 1 else self.rows
-        c_rows = rearrange(c, "h w i j (a y) -> h w a i 1 j y", a=rows).contiguous()
-        maps = rearrange(self.w, "i x (j y) -> i x j y", j=self.j)
-        w = rearrange(c_rows * maps, "h w a i x j y -> h w a (i x) (j y)")
-        if w.shape[:3] == (1, 1, 1):  # one map for every position and row: one plain matmul
-            s = rearrange(u, "b h w i (a x) -> b h w a (i x)", a=self.rows) @ w[0, 0, 0]
-            return rearrange(s, "b h w a (j y) -> b h w j (a y)", j=self.j)
-        s = rearrange(u, "b h w i (a x) -> h w a b (i x)", a=self.rows) @ w
-        return rearrange(s, "h w a b (j y) -> b h w j (a y)", j=self.j)
 
     def combine(self, c: Coupling) -> Poses:
         """Σ_i c_ij û_ij for couplings of each image."""
@@ -156,29 +135,30 @@ class Votes:
         self,
         query: Poses | None = None,
         prior: Float[Tensor, "#b #h #w #i j"] | None = None,
-        weight: PerChild | None = None,
         *,
+        weighted: bool = False,
         detach: bool = False,
     ) -> tuple[Poses, Float[Tensor, "b h w j"]]:
-        """Σ_i weight_i c_ij û_ij and Σ_i weight_i c_ij for c = softmax over parents of ⟨û_ij, query_j⟩ + prior_ij.
+        """Σ_i a_i c_ij û_ij and Σ_i a_i c_ij for c = softmax over parents of ⟨û_ij, query_j⟩ + prior_ij.
 
-        `detach` takes c as a constant in the backward pass. Without a query, and with a prior that is the same for
-        every image, this is a `fold`.
+        `weighted` is as in `fold`; `detach` takes c as a constant in the backward pass. Without a query, and with a
+        prior that is the same for every image, this is a `fold`.
         """
         if query is None and prior is None:
-            return self.fold(self.uniform(), weight)
+            return self.fold(self.uniform(), weighted=weighted)
         if query is None and not self.grid_wide and prior is not None and prior.shape[:3] == (1, 1, 1):
             c = prior[0].softmax(-1)
-            return self.fold((c.detach() if detach else c).expand(1, 1, self.children, self.j)[..., None], weight)
+            c = (c.detach() if detach else c).expand(1, 1, self.children, self.j)[..., None]
+            return self.fold(c, weighted=weighted)
         if self.grid_wide:
             c = self.attention(query, prior)
-            c = self.weigh(c.detach() if detach else c, weight)
+            c = self.weigh(c.detach() if detach else c, weighted=weighted)
             return self.combine(c), c.sum(-2)
         s, mass = ops.attend(
             *self._operator(),
             _maybe(self._split, query),
             _maybe(self._pair, prior),
-            self._flat(weight),
+            self._flat(weighted=weighted),
             j=self.j,
             detach=detach,
         )
@@ -191,12 +171,12 @@ class Votes:
         query: Poses | None = None,
         precision: Poses | None = None,
         prior: Float[Tensor, "#b #h #w #i j"] | None = None,
-        weight: PerChild | None = None,
+        weighted: bool = False,
     ) -> tuple[Float[Tensor, "b h w j"], Poses, Poses]:
-        """Σ_i R, Σ_i R x, Σ_i R x² for x = û − centre and R = weight · softmax over parents of score + prior."""
+        """Σ_i R, Σ_i R x, Σ_i R x² for x = û − centre and R = a_i · softmax over parents of score + prior."""
         if self.grid_wide:
             logits = self.score(query=query, centre=centre, precision=precision)
-            r = self.weigh(self.compete(logits if prior is None else logits + prior), weight)
+            r = self.weigh(self.compete(logits if prior is None else logits + prior), weighted=weighted)
             found = ops.moments_of(*self._operator(), self._split(centre), self._pair(r), j=self.j)
         else:
             found = ops.moments(
@@ -205,15 +185,15 @@ class Votes:
                 _maybe(self._split, query),
                 _maybe(self._split, precision),
                 _maybe(self._pair, prior),
-                self._flat(weight),
+                self._flat(weighted=weighted),
                 j=self.j,
             )
         mass, first, second = found
         return self._parents(mass), self._poses(first), self._poses(second)
 
-    def weigh(self, c: Coupling, weight: PerChild | None = None) -> Coupling:
-        """Couplings times the weight of their child, with none for the children of padding."""
-        weight = self.present(weight)
+    def weigh(self, c: Coupling, *, weighted: bool = False) -> Coupling:
+        """Couplings times how much their child counts."""
+        weight = self.weight(weighted=weighted)
         return c if weight is None else c * weight[..., None]
 
     def _mass(self, c: Float[Tensor, "#h #w #i #j #d"], weight: PerChild | None) -> Float[Tensor, "#b #h #w #j #d"]:
@@ -251,9 +231,8 @@ class Votes:
     def _unpair(self, c: Float[Tensor, "i j m"]) -> Coupling:
         return rearrange(c, "i j (h w b) -> b h w i j", **self._lead)
 
-    def _flat(self, weight: PerChild | None) -> Tensor | None:
-        weight = self.present(weight)
-        return None if weight is None else rearrange(weight, "b h w i -> i (h w b)")
+    def _flat(self, *, weighted: bool) -> Tensor | None:
+        return _maybe(lambda weight: rearrange(weight, "b h w i -> i (h w b)"), self.weight(weighted=weighted))
 
     @property
     def _lead(self) -> dict[str, int]:

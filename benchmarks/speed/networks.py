@@ -13,9 +13,8 @@ from benchmarks.speed.layers import difference
 from benchmarks.speed.result import OURS, TEXTBOOK, Mode, Row, Workload, machine
 from benchmarks.twin import twin_of, votes_bytes
 from torchcaps.losses import ReconstructionLoss, multi_hot
-from torchcaps.model import Model
 from torchcaps.models import card, create_model, list_models
-from torchcaps.network import CapsNet
+from torchcaps.network import CapsNet, Model
 
 PART, MODELS, BF16 = "networks", "models", "torchcaps bf16"
 LARGEST_VOTES = 1 << 30  # bytes; training keeps the textbook's votes several times over

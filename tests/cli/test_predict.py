@@ -14,7 +14,6 @@ from torchcaps.cli import app
 from torchcaps.cli import predict as command
 from torchcaps.losses import BinaryCrossEntropy, CrossEntropy, MarginLoss, SpreadLoss
 from torchcaps.models import create_model
-from torchcaps.probabilities import probabilities
 
 CLASSES = ("cat", "dog", "[owl]")
 SHAPE = (3, 12, 16)
@@ -160,8 +159,8 @@ def test_channels_that_no_file_has(give, capsnet, folder):
 def test_probabilities_follow_the_loss(loss, expected):
     net = create_model("gu2021/convnet_avg", num_classes=3, width=0.02)
     net.loss = loss
-    assert probabilities(net, torch.tensor([[0.6, 0.2, -0.1]]))[0].tolist() == pytest.approx(expected, abs=1e-4)
-    assert probabilities(net, torch.full((1, 3), -300.0))[0].tolist() == pytest.approx([1 / 3] * 3)
+    assert net.probabilities(torch.tensor([[0.6, 0.2, -0.1]]))[0].tolist() == pytest.approx(expected, abs=1e-4)
+    assert net.probabilities(torch.full((1, 3), -300.0))[0].tolist() == pytest.approx([1 / 3] * 3)
 
 
 @pytest.mark.usefixtures("no_shape_checks")

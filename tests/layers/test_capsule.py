@@ -67,16 +67,22 @@ def test_translating_the_input_translates_the_capsules(name):
 
 
 @pytest.mark.parametrize("rows", [1, 2])
-@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 4), (2, 3, 1), (2, 3, 4)], ids=str)
-def test_folding_is_combining(rows, shape):
+@pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
+@pytest.mark.parametrize("geometry", [{"window": 3}, {"window": 3, "padding": 1, "stride": 2}, {}], ids=str)
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 4), (2, 3, 1), (2, 3, 4), "one number"], ids=str)
+def test_folding_is_combining(rows, weighted, geometry, shape):
     """Couplings without a batch axis fold into the weights and give what the dense ones give."""
-    h, w, d = shape
-    layer = CapsuleLayer(CapsShape((4, 5), 2, 4), 3, 4, rows=rows, window=3, padding=(0, 0), vote_bias=True).double()
+    layer = CapsuleLayer(CapsShape((4, 5), 2, 4), 3, 4, rows=rows, vote_bias=True, **geometry).double()
     votes = layer.votes(children(layer.shape_in))
-    c = torch.randn(h, w, 18, 3, d, dtype=torch.double)
-    weight = torch.rand(2, 2, 3, 18, dtype=torch.double)
-    folded, mass = votes.fold(c, weight)
-    dense = (c * weight[..., None, None]).expand(2, 2, 3, 18, 3, d)
+    grid, i = layer.shape_out.grid, layer.windows.i
+    h, w, d = (1, 1, 1) if shape == "one number" else shape
+    if (h, w) != (1, 1):
+        h, w = grid
+    c = torch.randn(h, w, *((1, 1) if shape == "one number" else (i, 3)), d, dtype=torch.double)
+    folded, mass = votes.fold(c, weighted=weighted)
+    present = 1.0 if layer.windows.missing is None else (~layer.windows.missing).double()
+    weight = (votes.act if weighted else torch.ones(2, *grid, i, dtype=torch.double)) * present
+    dense = (c * weight[..., None, None]).expand(2, *grid, i, 3, d)
     parts = [votes.combine(dense[..., k])[..., k if d > 1 else slice(None)] for k in range(d)]
     torch.testing.assert_close(folded, torch.stack(parts, -1) if d > 1 else parts[0])
     torch.testing.assert_close(mass, dense.sum(3).mean(-1))

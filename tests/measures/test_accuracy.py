@@ -6,10 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from torchcaps.baseline import ConvNet
 from torchcaps.data import Overlapping, Sign, Stored
 from torchcaps.data.glyphs import load_glyphs
-from torchcaps.measures import accuracy, correct, judging, wilson
+from torchcaps.infer import evaluating
+from torchcaps.measures import accuracy, correct, wilson
+from torchcaps.network import ConvNet
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +102,10 @@ def test_the_network_is_left_as_it_was(digits):
     assert [module.training for module in net.modules()] == modes
     assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
     assert torch.is_grad_enabled()
-    with judging(net):
+    with evaluating(net):
         assert not any(module.training for module in net.modules())
         assert not torch.is_grad_enabled()
-    with pytest.raises(KeyboardInterrupt), judging(net):
+    with pytest.raises(KeyboardInterrupt), evaluating(net):
         raise KeyboardInterrupt
     assert [module.training for module in net.modules()] == modes
     assert torch.is_grad_enabled()

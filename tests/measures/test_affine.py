@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch import nn
 
-from torchcaps.baseline import ConvNet
 from torchcaps.data import Affine, Augmented, Overlapping, Placed, Sign, Stored, Strength
 from torchcaps.data.glyphs import load_glyphs
 from torchcaps.measures import accuracy, affine
 from torchcaps.models import create_model
+from torchcaps.network import ConvNet
 
 STILL = Strength(rotation=0.0, shear=0.0, scale=(1.0, 1.0), translation=0.0)
 

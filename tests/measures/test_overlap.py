@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from torchcaps.baseline import ConvNet
 from torchcaps.data import Overlapping, Sign
 from torchcaps.data.glyphs import load_glyphs
 from torchcaps.measures import accuracy, overlap
 from torchcaps.measures.overlap import Framed, framed
 from torchcaps.models import create_model
+from torchcaps.network import ConvNet
 
 
 @pytest.fixture(scope="module")

@@ -14,17 +14,17 @@ from torch import nn
 from benchmarks.kill import differences, log_of
 from tests.train.alike import assert_alike
 from torchcaps import fit, load_run
-from torchcaps.baseline import ConvNet
 from torchcaps.data import Batch, Dataset, load
 from torchcaps.models import create_model
+from torchcaps.network import ConvNet
 from torchcaps.train import checkpoint
 from torchcaps.train.estimate import estimate
+from torchcaps.train.learning_rate import SCHEDULES
 from torchcaps.train.loop import Training
+from torchcaps.train.not_finite import NotFiniteError
 from torchcaps.train.run import CHECKPOINTS, MODEL, RUN
-from torchcaps.train.schedules import SCHEDULES
 from torchcaps.train.settings import Settings
 from torchcaps.train.splits import load_splits
-from torchcaps.train.watch import NotFiniteError
 
 NAME = "mitterreiter2023/capsnet"
 SMALL = {"options": {"width": 0.1, "layers": 2, "reconstruction": "none"}, "batch_size": 16, "quiet": True}

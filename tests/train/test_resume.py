@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from benchmarks.kill import differences, experiment
-from torchcaps.baseline import ConvNet
+from torchcaps.network import ConvNet
 from torchcaps.train import checkpoint, fit
 from torchcaps.train.loop import Training
 from torchcaps.train.run import CHECKPOINTS

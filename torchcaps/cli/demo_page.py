@@ -13,6 +13,7 @@ import torch
 
 from torchcaps.cli.digits import CANVAS, TESTS, Digits, Outcome, Plan, placed
 from torchcaps.data import Affine, Dataset, Overlapping
+from torchcaps.infer import infer
 from torchcaps.layers import Decoder
 from torchcaps.report import (
     Curves,
@@ -82,8 +83,7 @@ def _drawings(plan: Plan, digits: Digits, outcome: Outcome) -> list[Section]:
     for name, model in outcome.models.items():
         if not isinstance(model.decoder, Decoder):
             continue
-        with torch.no_grad():
-            right = (model(batch.images).scores.argmax(-1) == labels).tolist()
+        right = (infer(model, batch.images).scores.argmax(-1).cpu() == labels).tolist()
         firsts = {label: k for k, label in reversed(list(enumerate(labels.tolist()))) if right[k]}
         chosen = torch.tensor((sorted(firsts.values()) or list(range(DRAWN)))[:DRAWN])
         drawings = perturbed(model, batch.images[chosen], labels[chosen], digits.test.classes)

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchcaps.data import DataUnavailableError, Placed, Stored, load
 from torchcaps.measures import measure
-from torchcaps.model import Model
+from torchcaps.network import Model
 from torchcaps.report import Curve, Row
 from torchcaps.train import fit
 

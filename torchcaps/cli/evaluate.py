@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from torchcaps.data import Dataset
     from torchcaps.measures import Score
-    from torchcaps.model import Model
+    from torchcaps.network import Model
 
 
 def evaluate(

@@ -85,15 +85,13 @@ def _fill(run: "Run", waiting: list[Answer], batch: list[Any], top: int, *, expl
     import numpy as np
     import torch
 
-    from torchcaps.probabilities import probabilities
+    from torchcaps.infer import infer
 
     if not batch:
         return waiting
-    like = next(run.model.parameters())
-    images = torch.from_numpy(np.stack(batch)).to(like.device).to(like.dtype) / 255
-    with torch.no_grad():
-        parse = run.model(images, record="last" if explain else "none")
-        shares = probabilities(run.model, parse.scores)
+    images = torch.from_numpy(np.stack(batch)).float() / 255
+    parse = infer(run.model, images, record="last" if explain else "none")
+    shares = run.model.probabilities(parse.scores)
     order = parse.scores.argsort(-1, descending=True)[:, :top]
     for k, answer in enumerate(answer for answer in waiting if "error" not in answer):
         best = [{"class": run.classes[c], "probability": shares[k, c].item()} for c in order[k].tolist()]

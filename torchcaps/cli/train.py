@@ -57,7 +57,7 @@ def train(
     if out is None and not fast_dev_run:
         raise ValueError("--out is missing: name a folder for checkpoints, log and weights")
     from torchcaps.train import fit
-    from torchcaps.train.company import is_first
+    from torchcaps.train.processes import is_first
 
     run = fit(
         model,

@@ -3,13 +3,14 @@
 from typing import Literal
 
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
+from torchcaps.losses._base import Loss, shared_out
 from torchcaps.losses.targets import fitting
 
 
-class BinaryCrossEntropy(nn.Module):
+class BinaryCrossEntropy(Loss):
     """−Σ_k T_k log p_k + (1 − T_k) log(1 − p_k), averaged over the images (tsai2020, section 4.2; gu2021, section 3.2).
 
     >>> BinaryCrossEntropy(on="lengths")(torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, 0.0]]))
@@ -33,3 +34,9 @@ class BinaryCrossEntropy(nn.Module):
         else:
             each = F.binary_cross_entropy(scores.clamp(1e-6, 1 - 1e-6), targets, reduction="none")
         return each.sum(-1).mean()
+
+    def probabilities(self, scores: Float[Tensor, "b n"]) -> Float[Tensor, "b n"]:
+        """Each class by itself is there with p_k; these are shared out, so that they sum to one."""
+        if self.on == "lengths":
+            return shared_out(scores)
+        return F.logsigmoid(scores).softmax(-1)  # σ / Σ σ, also where every σ is as good as zero

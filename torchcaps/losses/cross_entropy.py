@@ -1,13 +1,14 @@
 """Cross entropy, for one class an image."""
 
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
+from torchcaps.losses._base import Loss
 from torchcaps.losses.targets import fitting
 
 
-class CrossEntropy(nn.Module):
+class CrossEntropy(Loss):
     """−Σ_k T_k log softmax(scores)_k, averaged over the images.
 
     >>> CrossEntropy()(torch.zeros(1, 2), torch.tensor([[1.0, 0.0]]))

@@ -1,12 +1,13 @@
 """The margin loss of capsule networks."""
 
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
+from torchcaps.losses._base import Loss, shared_out
 from torchcaps.losses.targets import fitting
 
 
-class MarginLoss(nn.Module):
+class MarginLoss(Loss):
     """Σ_k T_k max(0, m⁺ − ‖v_k‖)² + λ (1 − T_k) max(0, ‖v_k‖ − m⁻)², averaged over the images (gu2021, equation 4).
 
     >>> MarginLoss()(torch.tensor([[0.9, 0.1]]), torch.tensor([[1.0, 0.0]]))
@@ -27,3 +28,7 @@ class MarginLoss(nn.Module):
         present = (self.upper - scores).clamp_min(0) ** 2
         absent = (scores - self.lower).clamp_min(0) ** 2
         return (targets * present + self.down_weight * (1 - targets) * absent).sum(-1).mean()
+
+    def probabilities(self, scores: Float[Tensor, "b n"]) -> Float[Tensor, "b n"]:
+        """Scores are lengths: each over the sum of all."""
+        return shared_out(scores)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from torchcaps.data import Dataset
-from torchcaps.measures.accuracy import Report, Score, accuracy, correct, judging, wilson
+from torchcaps.measures.accuracy import Report, Score, accuracy, correct, wilson
 from torchcaps.measures.affine import affine
 from torchcaps.measures.overlap import overlap
-from torchcaps.model import Model
+from torchcaps.network import Model
 
 
 class Measure(Protocol):
@@ -76,7 +76,6 @@ __all__ = [
     "affine",
     "check_measures",
     "correct",
-    "judging",
     "measure",
     "overlap",
     "wilson",

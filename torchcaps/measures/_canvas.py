@@ -1,8 +1,8 @@
 """What a network can be shown: the images behind a data set, on the canvas the network was built for."""
 
 from torchcaps.data import Affine, Augmented, Dataset, Overlapping, Placed, Stored
-from torchcaps.model import Model
 from torchcaps.models import card
+from torchcaps.network import Model
 from torchcaps.windows import Pair, pair
 
 

@@ -1,17 +1,17 @@
 """How often a network is right, and how sure one can be of that."""
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from torchcaps.data import Dataset
+from torchcaps.infer import infer
 from torchcaps.losses import multi_hot
-from torchcaps.model import Model
+from torchcaps.network import Model
 
 Report = Callable[[int, int], None]
 NORMAL_95 = 1.959963984540054
@@ -63,14 +63,13 @@ def accuracy(
     if total == 0:
         raise ValueError("there are no images to judge by: the data set is empty")
     hits = done = 0
-    with judging(model) as like:
-        for images, labels, _ in data.batches(batch_size, epoch=epoch):
-            scores = model(images.to(like.device, like.dtype)).scores
-            if scores.shape[-1] != len(data.classes):
-                raise ValueError(f"the model tells {scores.shape[-1]} classes, but the data has {len(data.classes)}")
-            hits += int(correct(scores, labels.to(scores.device), threshold).sum())
-            done += len(images)
-            report(done, total)
+    for images, labels, _ in data.batches(batch_size, epoch=epoch):
+        scores = infer(model, images).scores
+        if scores.shape[-1] != len(data.classes):
+            raise ValueError(f"the model tells {scores.shape[-1]} classes, but the data has {len(data.classes)}")
+        hits += int(correct(scores, labels.to(scores.device), threshold).sum())
+        done += len(images)
+        report(done, total)
     return Score(hits / total, total, wilson(hits, total))
 
 
@@ -119,26 +118,3 @@ def wilson(hits: int, count: int, z: float = NORMAL_95) -> tuple[float, float]:
     low = 0.0 if hits == 0 else (centre - reach) / width
     high = 1.0 if hits == count else (centre + reach) / width
     return low, high
-
-
-@contextmanager
-def judging(model: nn.Module) -> Iterator[Tensor]:
-    """Evaluation mode without gradients; every part's own mode comes back, whatever happens.
-
-    Gives a tensor with the device and precision that the images need.
-
-    >>> net = nn.Dropout()
-    >>> with judging(net):
-    ...     net.training
-    False
-    >>> net.training
-    True
-    """
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0))
-    finally:
-        for module, training in modes:
-            module.training = training

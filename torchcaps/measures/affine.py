@@ -3,7 +3,7 @@
 from torchcaps.data import Affine, Dataset, Strength
 from torchcaps.measures._canvas import canvas, stored
 from torchcaps.measures.accuracy import Report, Score, accuracy, silent
-from torchcaps.model import Model
+from torchcaps.network import Model
 from torchcaps.windows import Pair
 
 

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from torchcaps.data import Batch, Dataset, Overlapping
 from torchcaps.measures._canvas import canvas, stored
 from torchcaps.measures.accuracy import Report, Score, accuracy, silent
-from torchcaps.model import Model
+from torchcaps.network import Model
 from torchcaps.windows import Pair
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from torchcaps.model import Model
+from torchcaps.network import Model
 
 
 def multiply_adds(model: Model, image: tuple[int, int, int]) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load
 
-from torchcaps.model import CONFIG, FORMAT, WEIGHTS, Model
 from torchcaps.models._registry import create_model
+from torchcaps.network import CONFIG, FORMAT, WEIGHTS, Model
 
 SHIPPED = Path(__file__).parent / "weights"
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchcaps.model import Model
+from torchcaps.network import Model
 from torchcaps.windows import pair
 
 Builder = Callable[..., Model]

@@ -11,7 +11,6 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from torchcaps.baseline import ConvNet
 from torchcaps.functional import squash_exp
 from torchcaps.layers import CapsuleLayer, PrimaryCapsules
 from torchcaps.losses import make_loss
@@ -26,7 +25,7 @@ from torchcaps.models._assemble import (
     widen,
 )
 from torchcaps.models._backbones import Backbone, choose_backbone, convolutions
-from torchcaps.network import CapsNet
+from torchcaps.network import CapsNet, ConvNet
 from torchcaps.routing import Dynamic, RoutingFactory, Trainable, Uniform
 from torchcaps.types import RoutingShape
 

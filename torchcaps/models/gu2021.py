@@ -10,12 +10,10 @@ from typing import Literal
 from einops import rearrange
 from torch import Tensor, nn
 
-from torchcaps.baseline import ConvNet
 from torchcaps.functional import Squash, identity, length, squash
 from torchcaps.layers import CapsuleLayer, DenseDecoder, PrimaryCapsules
 from torchcaps.layers.capsule import Share
 from torchcaps.losses import make_loss
-from torchcaps.model import Model
 from torchcaps.models._assemble import (
     Reconstruction,
     RoutingChoice,
@@ -27,7 +25,7 @@ from torchcaps.models._assemble import (
     widen,
 )
 from torchcaps.models._backbones import Backbone, choose_backbone, convolutions
-from torchcaps.network import CapsNet
+from torchcaps.network import CapsNet, ConvNet, Model
 from torchcaps.routing import Dynamic, Uniform
 from torchcaps.types import CapsShape, Capsules, Parse, Record, check_record
 

@@ -9,7 +9,6 @@ from functools import partial
 
 from torch import nn
 
-from torchcaps.baseline import ConvNet
 from torchcaps.functional import identity
 from torchcaps.layers import ActivationHead, CapsuleLayer, LinearHead, PrimaryCapsules
 from torchcaps.layers.capsule import Compat
@@ -24,7 +23,7 @@ from torchcaps.models._assemble import (
     widen,
 )
 from torchcaps.models._backbones import Backbone, choose_backbone, convolutions, resnet18, tsai_resnet
-from torchcaps.network import CapsNet
+from torchcaps.network import CapsNet, ConvNet
 from torchcaps.routing import EM, Dynamic, InvertedAttention, RoutingFactory
 from torchcaps.schedule import Schedule, concurrent, sequential
 

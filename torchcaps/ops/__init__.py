@@ -8,6 +8,7 @@ from torch import Tensor
 
 from torchcaps.ops import native
 from torchcaps.ops.attend import attend as plain_attend
+from torchcaps.ops.fold import convolve, multiply
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
@@ -56,4 +57,15 @@ def _whole(*tensors: Tensor | None) -> list[Tensor | None]:
     return [None if t is None else t.contiguous() for t in tensors]
 
 
-__all__ = ["attend", "combine", "moments", "moments_of", "native", "plain_attend", "plain_moments", "score"]
+__all__ = [
+    "attend",
+    "combine",
+    "convolve",
+    "moments",
+    "moments_of",
+    "multiply",
+    "native",
+    "plain_attend",
+    "plain_moments",
+    "score",
+]

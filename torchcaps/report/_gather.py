@@ -7,9 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from torchcaps.data import Batch
+from torchcaps.infer import evaluating, infer
 from torchcaps.layers import Decoder
-from torchcaps.model import Model
-from torchcaps.probabilities import probabilities
+from torchcaps.network import Model
 from torchcaps.report.perturbations import Drawing
 from torchcaps.report.samples import Guess, Sample
 
@@ -24,9 +24,9 @@ def perturbed(
     decoder = model.decoder
     if not isinstance(decoder, Decoder):
         raise ValueError(f"{type(model).__name__} has no decoder: there is nothing to draw")
-    model.eval()
-    with torch.no_grad():
-        parse, deltas = model(images), torch.tensor(DELTAS)
+    parse = infer(model, images)
+    with evaluating(model):
+        labels, deltas = labels.to(parse.scores.device), torch.tensor(DELTAS)
         plain = decoder(parse, labels)
         moved = torch.stack([decoder.perturb(parse, labels, dim, deltas) for dim in range(decoder.classes.d)])
     drawings = []
@@ -39,8 +39,7 @@ def perturbed(
 
 def predictions(models: Mapping[str, Model], batch: Batch, classes: Sequence[str]) -> list[Sample]:
     """What every network says to each image of a batch."""
-    with torch.no_grad():
-        said = {name: probabilities(model, model.eval()(batch.images).scores) for name, model in models.items()}
+    said = {name: model.probabilities(infer(model, batch.images).scores) for name, model in models.items()}
     samples = []
     for b, image in enumerate(batch.images):
         truth = sorted(set(batch.labels[b].tolist()))

@@ -38,13 +38,13 @@ def observe(votes: Votes, belief: Belief | None = None, query: Poses | None = No
     Second moments are taken around the previous mean, since raw ones cancel; any centre gives the same function.
     """
     if belief is None:
-        s, mass = votes.fold(votes.uniform(), votes.act)
+        s, mass = votes.fold(votes.uniform(), weighted=True)
         centre = (s / mass[..., None].clamp_min(EPS)).detach()
-        mass, first, second = votes.moments(centre, query=query, weight=votes.act)
+        mass, first, second = votes.moments(centre, query=query, weighted=True)
     else:
         centre = belief.centre
         prior = belief.logit[..., None, :]
-        mass, first, second = votes.moments(centre, precision=belief.precision, prior=prior, weight=votes.act)
+        mass, first, second = votes.moments(centre, precision=belief.precision, prior=prior, weighted=True)
     total = mass[..., None].clamp_min(EPS)
     shift = first / total
     return mass, centre + shift, (second / total - shift * shift).clamp_min(0)

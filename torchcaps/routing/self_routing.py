@@ -31,7 +31,7 @@ class SelfRouting(Routing):
         return logits if self.bias is None else logits + self.bias
 
     def step(self, votes: Votes, state: State | None, t: int) -> State:
-        s, mass = votes.attend(prior=self._logits(votes), weight=votes.act)
+        s, mass = votes.attend(prior=self._logits(votes), weighted=True)
         act = mass / votes.act.sum(-1, keepdim=True).clamp_min(EPS)
         return State(s / mass[..., None].clamp_min(EPS), act)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchcaps.data import Dataset
-from torchcaps.model import Model
+from torchcaps.network import Model
 
 WARM, TIMED = 1, 3
 

@@ -12,12 +12,12 @@ from lightning_fabric import Fabric
 from safetensors import SafetensorError
 
 from torchcaps.data import Dataset
-from torchcaps.model import CONFIG, Model
 from torchcaps.models import create_model
+from torchcaps.network import CONFIG, Model
 from torchcaps.train import checkpoint
-from torchcaps.train.company import company, is_first, size
-from torchcaps.train.log import Log, cut
+from torchcaps.train.log import Log, forget_after
 from torchcaps.train.loop import Training
+from torchcaps.train.processes import is_first, launched, size
 from torchcaps.train.run import CHECKPOINTS, MODEL, RUN, Run, read_run, write_run
 from torchcaps.train.settings import Settings
 from torchcaps.train.splits import Splits, load_splits, split
@@ -67,7 +67,7 @@ def fit(
         strategy=_strategy(told, devices * nodes),
         precision=PRECISION[told.precision],  # type: ignore[arg-type]
     )
-    with company(fabric), _determinism(told):
+    with launched(fabric), _determinism(told):
         network, told, splits = prepare(model, data, validation_data, told)
         return _train(fabric, network, told, splits, folder, resume=resume, quiet=quiet, tensorboard=tensorboard,
                       limit=2 if fast_dev_run else 0)  # fmt: skip
@@ -159,7 +159,7 @@ def _begin_or_resume(
     fabric.barrier()
     if fabric.is_global_zero:
         checkpoint.tidy(checkpoints)
-        cut(folder, training.step)
+        forget_after(folder, training.step)
     return problems
 
 

@@ -98,7 +98,7 @@ class Log:
                     self.writer.add_scalar(f"{line['event']}/{name}", value, line["step"])
 
 
-def cut(folder: Path, step: int) -> None:
+def forget_after(folder: Path, step: int) -> None:
     """Forget the lines after a step, which will be written again; a torn last line goes too."""
     path = folder / LOG
     if not path.exists():

@@ -9,15 +9,17 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from torchcaps.data import Batch, Dataset
-from torchcaps.model import Model
+from torchcaps.infer import infer, ready
+from torchcaps.measures import correct
+from torchcaps.network import Model
 from torchcaps.train import checkpoint
 from torchcaps.train.checkpoint import Checkpoint
+from torchcaps.train.learning_rate import SCHEDULES
 from torchcaps.train.log import Log
+from torchcaps.train.not_finite import ADVICE, NotFiniteError, located, not_finite
 from torchcaps.train.objective import Objective, Outcome, part_of
-from torchcaps.train.schedules import SCHEDULES
 from torchcaps.train.settings import Settings
 from torchcaps.train.splits import Splits
-from torchcaps.train.watch import ADVICE, NotFiniteError, complain, not_finite
 
 
 class Training:
@@ -85,7 +87,7 @@ class Training:
         mean = found[0] / self.fabric.world_size
         if not torch.isfinite(mean):
             with self.fabric.autocast():
-                raise complain(self.objective, part, self.step, float(mean))
+                raise located(self.objective, part, self.step, float(mean))
         self.fabric.backward(loss)
         self.stepper.step()
         self.step += 1
@@ -100,16 +102,15 @@ class Training:
         self.history.append(entry)
         self.sums = dict.fromkeys(self.sums, 0.0)
 
-    @torch.no_grad()
     def accuracy(self, data: Dataset) -> float:
         """The share of images that are right, over all processes."""
-        self.objective.eval()
         right = torch.zeros((), dtype=torch.double)
         count = min(len(data), self.limit * self.settings.batch_size) if self.limit else len(data)
         for index in torch.arange(count).split(self.settings.batch_size):
             part, weight = part_of(data.batch(index), self.fabric.global_rank, self.fabric.world_size)
             with self.fabric.autocast():
-                right += self.objective(self._ready(part)).hits.cpu() * float(weight > 0)
+                scores = infer(self.objective.model, part.images).scores.cpu()
+            right += correct(scores, part.labels.cpu()).sum() * float(weight > 0)
         return float(self._reduce(right)) / count
 
     def save(self) -> None:
@@ -152,10 +153,9 @@ class Training:
         return float(self.optimiser.param_groups[0]["lr"])
 
     def _ready(self, batch: Batch) -> Batch:
-        like = next(self.objective.parameters())
-        images, singles = (None if t is None else t.to(like.device, like.dtype) for t in (batch.images, batch.singles))
-        assert images is not None
-        return Batch(images, batch.labels.to(like.device), singles)
+        images = ready(self.objective.model, batch.images)
+        singles = None if batch.singles is None else batch.singles.to(images)
+        return Batch(images, batch.labels.to(images.device), singles)
 
     def _reduce(self, values: Tensor) -> Tensor:
         if self.fabric.world_size == 1:

@@ -7,10 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from torchcaps.data import Batch
-from torchcaps.losses import ReconstructionLoss, multi_hot
-from torchcaps.losses.spread import SpreadLoss
+from torchcaps.losses import Loss, ReconstructionLoss, multi_hot
 from torchcaps.measures import correct
-from torchcaps.model import Model
+from torchcaps.network import Model
 
 
 class Outcome(NamedTuple):
@@ -36,7 +35,7 @@ class Objective(nn.Module):
 
     def anneal(self, share: float) -> None:
         """Tell a loss whose constants change with the training how much of it is done."""
-        if isinstance(self.model.loss, SpreadLoss):
+        if isinstance(self.model.loss, Loss):
             self.model.loss.anneal(share)
 
     def forward(self, batch: Batch) -> Outcome:

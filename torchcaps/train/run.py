@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from torchcaps.data import Dataset
-from torchcaps.model import CONFIG, Model
 from torchcaps.models import create_model, from_pretrained
+from torchcaps.network import CONFIG, Model
 from torchcaps.train import checkpoint
 from torchcaps.train.settings import Settings
 from torchcaps.train.splits import load_part

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from torchcaps.train.schedules import SCHEDULES
+from torchcaps.train.learning_rate import SCHEDULES
 
 OPTIMISERS = ("adam", "sgd")
 PRECISIONS = ("32", "64", "bf16")
@@ -36,7 +36,7 @@ class Settings:
         epochs: passes over the training images, at most.
         until_accuracy: share of validation images right at which training ends early.
         image_size: height and width the images are resized to; as they are if not given (64 for a folder).
-        schedule: how the learning rate changes; see `torchcaps.train.schedules`.
+        schedule: how the learning rate changes; see `torchcaps.train.learning_rate`.
         reconstruction: weight of the decoder's squared error, summed over pixels, where the model has a decoder.
         validation: share of the training images held out to judge by; the test split is never looked at.
         overfit: train, and judge, on the first so many images only; 0 for all.

@@ -11,11 +11,11 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from torchcaps.data import Batch, Dataset
-from torchcaps.model import Model
+from torchcaps.infer import infer
 from torchcaps.models import create_model
 from torchcaps.models._assemble import widen
 from torchcaps.models._backbones import convolutions
-from torchcaps.probabilities import probabilities
+from torchcaps.network import Model
 from torchcaps.train import fit
 
 try:
@@ -134,10 +134,8 @@ class CapsNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = validate_data(self, rows, reset=False)
         self._agree(rows, shape)
         data = Rows(rows, np.zeros(len(rows), np.int64), (), self.image_shape_, scale=self._scale)
-        like = next(self.model_.parameters())
-        with torch.inference_mode():
-            scores = torch.cat([self.model_(batch.images.to(like)).scores.cpu() for batch in data.batches(256)])
-        return probabilities(self.model_, scores.double()).numpy()
+        scores = torch.cat([infer(self.model_, batch.images).scores.cpu() for batch in data.batches(256)])
+        return self.model_.probabilities(scores.double()).numpy()
 
     def _network(self, *, table: bool) -> Model:
         c, h, w = self.image_shape_

@@ -15,7 +15,7 @@ class NotFiniteError(FloatingPointError):
     """A loss that is NaN or infinite, with the step, the layer where it began and advice."""
 
 
-def complain(objective: nn.Module, batch: Batch, step: int, loss: float) -> NotFiniteError:
+def located(objective: nn.Module, batch: Batch, step: int, loss: float) -> NotFiniteError:
     """The error to raise: the batch is run again, with an eye on every layer."""
     return NotFiniteError(f"step {step}: the loss is {loss}. {_origin(objective, batch)}. {ADVICE}.")
 

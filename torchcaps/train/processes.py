@@ -28,7 +28,7 @@ def size(devices: int, nodes: int) -> tuple[int, int]:
 
 
 @contextmanager
-def company(fabric: Fabric) -> Iterator[None]:
+def launched(fabric: Fabric) -> Iterator[None]:
     """Start the other processes; when one dies, the rest say so instead of waiting, or of showing what gloo felt."""
     _watch_parent()
     try:

@@ -1,0 +1,48 @@
+"""Σ_i c_ij û_ij, without the votes' bias, for couplings that no image changes: they fold into the maps."""
+
+from einops import rearrange
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+Pair = tuple[int, int]
+Couplings = Float[Tensor, "#h #w #i #j #d"]
+Poses = Float[Tensor, "b h w j d"]
+
+
+def convolve(
+    pose: Float[Tensor, "b h2 w2 n d_in"],
+    w: Float[Tensor, "i x jy"],
+    c: Float[Tensor, "1 1 #i #j 1"],
+    *,
+    j: int,
+    rows: int,
+    window: Pair,
+    stride: Pair,
+    padding: Pair,
+) -> Poses:
+    """Where every window has the same couplings, from the children on their grid: windows need not be gathered."""
+    maps = rearrange(w, "i x (j y) -> i x j y", j=j) * c[0, 0, :, None]
+    kernel = rearrange(maps, "(k l n) x j y -> (j y) (n x) k l", k=window[0], l=window[1])
+    image = rearrange(pose, "b h w n (a x) -> (b a) (n x) h w", a=rows)
+    # Contiguous: a compiler and the convolution may have different ideas of what follows from another layout.
+    s = F.conv2d(image.contiguous(), kernel.contiguous(), stride=stride, padding=padding)
+    return rearrange(s, "(b a) (j y) h w -> b h w j (a y)", a=rows, j=j)
+
+
+def multiply(u: Float[Tensor, "b h w i d_in"], w: Float[Tensor, "i x jy"], c: Couplings, *, j: int, rows: int) -> Poses:
+    """From the children of each window: one product of matrices, or one for each position and row."""
+    alike = c.numel() == 1  # then the sum is scaled, which is smaller than the maps
+    maps = rearrange(w, "i x jy -> 1 1 1 (i x) jy") if alike else _scaled(w, c, j, rows)
+    if maps.shape[:3] == (1, 1, 1):
+        s = rearrange(u, "b h w i (a x) -> b h w a (i x)", a=rows) @ maps[0, 0, 0]
+        s = rearrange(s, "b h w a (j y) -> b h w j (a y)", j=j)
+    else:
+        s = rearrange(u, "b h w i (a x) -> h w a b (i x)", a=rows) @ maps
+        s = rearrange(s, "h w a b (j y) -> b h w j (a y)", j=j)
+    return s * c.flatten() if alike else s
+
+
+def _scaled(w: Float[Tensor, "i x jy"], c: Couplings, j: int, rows: int) -> Float[Tensor, "h w a ix jy"]:
+    own = rearrange(c, "h w i j (a y) -> h w a i 1 j y", a=1 if c.shape[-1] == 1 else rows).contiguous()
+    return rearrange(own * rearrange(w, "i x (j y) -> i x j y", j=j), "h w a i x j y -> h w a (i x) (j y)")
