@@ -23,6 +23,15 @@ def check_record(record: str) -> None:
         raise ValueError(f"record={record!r} is not allowed: choose one of {', '.join(map(repr, RECORDS))}")
 
 
+def keeps(record: Record, t: int, iters: int) -> bool:
+    """Whether the couplings of iteration `t`, counted from 0, stay in its state.
+
+    >>> keeps("last", 1, 3), keeps("last", 2, 3)
+    (False, True)
+    """
+    return record == "all" or (record == "last" and t == iters - 1)
+
+
 class Capsules(NamedTuple):
     """The capsules of one layer for a batch of images: what they look like, and whether they are there."""
 
