@@ -2,7 +2,7 @@
 
     b batch · h w grid · n capsules at a position · d pose (flat)
     i children in a window · j parents at a position · a rows · x y columns of a pose
-    m instances, the flattened (h w b) of a fused pass
+    k positions of a window · p windows that hold a child · m instances, the flattened (h w b) of a fused pass
 
 A vector pose is a matrix pose with one row, so a pose travels flat (`d`) and only the votes split
 it into rows and columns. A fully connected layer is a convolutional one whose window is the grid.
