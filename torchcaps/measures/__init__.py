@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from torchcaps.data import Dataset
 from torchcaps.measures._axes import figure
 from torchcaps.measures.accuracy import Accuracy, AccuracyResult, accuracy, usual_threshold
+from torchcaps.measures.activity import Activity, ActivityResult
 from torchcaps.measures.affine import affine
 from torchcaps.measures.overlap import overlap
 from torchcaps.measures.result import Nothing, Result, Table
+from torchcaps.measures.routing_dynamics import DynamicsResult, RoutingDynamics
 from torchcaps.measures.score import Score, correct, named, wilson
 from torchcaps.measures.views import VIEWS, View
 from torchcaps.measures.walk import Measure, Progress, walk
@@ -74,10 +76,14 @@ __all__ = [
     "VIEWS",
     "Accuracy",
     "AccuracyResult",
+    "Activity",
+    "ActivityResult",
+    "DynamicsResult",
     "Measure",
     "Nothing",
     "Progress",
     "Result",
+    "RoutingDynamics",
     "Score",
     "Table",
     "View",

@@ -99,7 +99,7 @@ class Nothing(Result):
         axes.text(0.5, 0.5, said, ha="center", va="center", wrap=True, transform=axes.transAxes)
 
 
-def number(value: float | None, digits: int = 2) -> str:
+def number(value: float | int | None, digits: int = 2) -> str:
     """A number for a table, a dash where there is none.
 
     >>> number(0.3), number(None)
