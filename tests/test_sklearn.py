@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from torchcaps import CapsNetClassifier
-from torchcaps.train import classifier
+from torchcaps import sklearn as classifier
 
 NAMES = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
 # A check of scikit-learn's that fails, and why: there is none. Half of one is skipped where pandas is not installed.

@@ -1,0 +1,1 @@
+"""The bench: experiments that put the claims about capsules to the test."""
