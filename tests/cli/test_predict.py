@@ -135,7 +135,7 @@ def test_networks_without_activations_or_capsules(give, folder):
     (answer,) = answers(folder / "0.png", "--explain")
     assert "length" in answer["parse"]["layers"][-1]["most_active"][0]
     give(create_model("gu2021/convnet_avg", num_classes=3, in_chans=3, image_size=SHAPE[1:], width=0.02, kernel=3))
-    assert answers(folder / "0.png", "--explain")[0]["parse"] == {"layers": [], "couplings": []}
+    assert answers(folder / "0.png", "--explain")[0]["parse"] == {"layers": [], "couplings": [], "routes": []}
     assert "there is no parse to show" in invoke(folder / "0.png", "--explain").stdout
 
 
