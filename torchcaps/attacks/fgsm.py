@@ -41,7 +41,5 @@ class FGSM(Attack):
             from art.attacks.evasion import FastGradientMethod  # type: ignore[import-untyped]
 
             target = classifier(model, images, find_loss(model, self.loss), (0.0, 1.0) if self.clip else None)
-            step = FastGradientMethod(
-                target, norm=ORDERS[self.norm], eps=self.eps, eps_step=self.eps, batch_size=BATCH
-            )
+            step = FastGradientMethod(target, norm=ORDERS[self.norm], eps=self.eps, eps_step=self.eps, batch_size=BATCH)
             return torch.from_numpy(step.generate(array(images), array(multi_hot(labels, target.nb_classes))))
