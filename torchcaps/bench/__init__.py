@@ -1,1 +1,1 @@
-"""The bench: experiments that put the claims about capsules to the test."""
+"""The bench: every claim of five papers put to the test, with seeds, intervals and a verdict; and the demo."""

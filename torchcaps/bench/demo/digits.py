@@ -137,7 +137,7 @@ def compete(plan: Plan, digits: Digits, say: Say, *, quiet: bool = False) -> Out
             epochs=plan.epochs,
             batch_size=plan.batch_size,
             lr=plan.lr,
-            schedule="one_cycle",
+            lr_schedule="one_cycle",
             seed=plan.seed,
             quiet=quiet,
         )
