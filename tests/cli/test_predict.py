@@ -112,7 +112,7 @@ def test_the_parse(give, folder):
     with torch.no_grad():
         parse = net(pixels[None].float() / 255, record="last")
     layers, couplings = answer["parse"]["layers"], answer["parse"]["couplings"]
-    assert [layer["layer"] for layer in layers] == ["primary", "layer 1", "layer 2", "layer 3", "classes"]
+    assert [layer["layer"] for layer in layers] == ["primary", "hidden 1", "hidden 2", "hidden 3", "classes"]
     for layer, capsules in zip(layers, parse.capsules, strict=True):
         assert layer["grid"] == list(capsules.act.shape[1:3])
         values = [entry["activation"] for entry in layer["most_active"]]

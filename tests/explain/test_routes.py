@@ -58,7 +58,7 @@ def test_all_routes_if_more_are_wanted_than_there_are():
 def test_edges_into_a_class_are_the_largest_and_never_padding(routing):
     [tree] = parse_trees(convolutional(routing), torch.rand(1, *IMAGE))
     into = sorted((e for e in tree.edges() if e.parent.layer == 2 and e.parent.type == 1), key=lambda e: -e.coupling)
-    assert strongest_edges(tree, 1, 4) == into[:4]
+    assert strongest_edges(tree, 1, 11) == into[:11]
     assert len(strongest_edges(tree, 1, 99)) == len(into) == 12
 
 
@@ -66,7 +66,7 @@ def test_a_description_of_a_padded_network_has_places():
     """`predict --explain` used to count the children of such a layer without saying where they are."""
     [tree] = parse_trees(convolutional(), torch.rand(1, *IMAGE), ["cat", "dog", "owl"])
     told = describe(tree, 2)
-    assert [layer["layer"] for layer in told["layers"]] == ["primary", "layer 1", "classes"]
+    assert [layer["layer"] for layer in told["layers"]] == ["primary", "hidden 1", "classes"]
     assert {"row", "column", "type", "coupling", "activation"} == told["couplings"][0].keys()
     assert all(0 <= entry["row"] < 2 and 0 <= entry["column"] < 2 for entry in told["couplings"])
     assert [route["capsules"][-1] for route in told["routes"]] == [{"class": "owl"}] * 5

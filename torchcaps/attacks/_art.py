@@ -118,6 +118,6 @@ def classifier(
     )
 
 
-def array(tensor: Tensor) -> "np.ndarray[Any, Any]":
+def array(tensor: Tensor) -> np.ndarray:
     """A tensor as the array that ART takes."""
     return tensor.detach().float().cpu().numpy()

@@ -1,8 +1,9 @@
 """The parse of an image as a tree: capsules are nodes, couplings are fuzzy edges (mitterreiter2023, section 3.4)."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from einops import rearrange
@@ -15,7 +16,7 @@ from torchcaps.infer import infer
 from torchcaps.network import Model
 from torchcaps.types import Capsules, Parse
 
-DEAD = 0.01
+DEAD, FORMAT = 0.01, 1
 
 
 class Node(NamedTuple):
@@ -82,6 +83,34 @@ class Tree:
                 if children[at] >= 0:
                     yield from (Edge(below[children[at]], up, c) for up, c in zip(parents, row, strict=True))
 
+    def to_json(self) -> dict[str, Any]:
+        """As JSON holds it, for a file or a page; what is not a number becomes null."""
+        lists = {name: [_listed(t) for t in getattr(self, name)] for name in ("strength", "dead", "couplings")}
+        return {"format": FORMAT, "structure": self.structure.to_json(), **lists}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Tree":
+        """The tree that `to_json` gave, to the last bit."""
+        if stored.get("format") != FORMAT:
+            raise ValueError(f"format={stored.get('format')!r} is not a tree's: this version reads {FORMAT}")
+        structure = Structure.from_json(stored["structure"])
+        nodes = [(*layer.grid, layer.types) for layer in structure.layers]
+        edges = [(*structure.places(k).shape[:3], above[2]) for k, above in enumerate(nodes[1:])]
+        return cls(
+            structure,
+            _tensors(stored, "strength", nodes, torch.double),
+            _tensors(stored, "dead", nodes, torch.bool),
+            _tensors(stored, "couplings", edges, torch.double),
+        )
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Records that pydantic reads and writes may hold trees."""
+        from pydantic_core import core_schema
+
+        write = core_schema.plain_serializer_function_ser_schema(cls.to_json)
+        return core_schema.no_info_plain_validator_function(cls.from_json, serialization=write)
+
 
 def parse_trees(
     model: Model, images: Float[Tensor, "b c h w"], classes: Sequence[str] | None = None, *, eps: float = DEAD
@@ -121,5 +150,20 @@ def grow(structure: Structure, parse: Parse, *, eps: float = DEAD) -> list[Tree]
 def strength(structure: Structure, capsules: Sequence[Capsules]) -> tuple[Tensor, ...]:
     """For each layer how strong its capsules (b h w n) are, in the sense that the structure says."""
     pairs = zip(capsules, structure.layers, strict=True)
-    found = (each.act if layer.measure == "activation" else length(each.pose) for each, layer in pairs)
+    found = (each.act if layer.measure == "activation" else length(each.pose.double()) for each, layer in pairs)
     return tuple(s.detach().double().cpu() for s in found)
+
+
+def _listed(values: Tensor) -> list[float | bool | None]:
+    flat: list[float | bool] = values.flatten().tolist()
+    return [v if math.isfinite(v) else None for v in flat]
+
+
+def _tensors(
+    stored: Mapping[str, Any], name: str, shapes: Sequence[tuple[int, ...]], dtype: torch.dtype
+) -> tuple[Tensor, ...]:
+    lists = [[math.nan if v is None else v for v in values] for values in stored[name]]
+    found, wanted = [len(values) for values in lists], [math.prod(shape) for shape in shapes]
+    if found != wanted:
+        raise ValueError(f"{name} has {found} numbers a layer, but the structure wants {wanted}")
+    return tuple(torch.tensor(v, dtype=dtype).reshape(shape) for v, shape in zip(lists, shapes, strict=True))
