@@ -49,7 +49,7 @@ def look(exhibit: Exhibit, question: Look, beside: Exhibit | None = None) -> Ans
         "best": best,
         "probabilities": _numbers(shares),
         "tree": _tree(exhibit, parse, now),
-        "change": difference(now, before) if now.couplings else 0.0,
+        "change": _apart(now, before),
         "between": None if beside is None else _between(now, beside, question),
         "open": None if question.open is None else _open(now, question.open),
         "reconstruction": _drawn(exhibit, parse, label, question.deltas),
@@ -105,7 +105,15 @@ def _between(tree: Tree, beside: Exhibit, question: Look) -> float | None:
     if beside.structure != tree.structure or not tree.couplings:
         return None
     [other] = grow(beside.structure, infer(beside.model, seen(beside, question, [question.changes]), record="last"))
-    return difference(tree, other)
+    return _apart(tree, other)
+
+
+def _apart(one: Tree, other: Tree) -> float | None:
+    """How much two trees differ; None where couplings are no shares of a child, or there are none."""
+    try:
+        return difference(one, other).value
+    except ValueError:
+        return None
 
 
 def _open(tree: Tree, node: Node) -> Answer | None:

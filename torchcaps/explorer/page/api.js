@@ -22,25 +22,7 @@ export const strengths = (question) => fetch("api/strengths", json(question)).th
 export const upload = (model, file) =>
   fetch(`api/upload/${encodeURIComponent(model)}`, { method: "POST", body: file }).then(answer);
 
-// Lines of JSON, each told as it comes; the last one is the result.
-export async function attack(question, progress) {
-  const response = await fetch("api/attack", json(question));
-  if (!response.ok) return answer(response);
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "", last = null;
-  for (;;) {
-    const { done, value } = await reader.read();
-    text += value ?? "";
-    const lines = text.split("\n");
-    text = lines.pop();
-    for (const line of lines.filter(Boolean)) {
-      last = JSON.parse(line);
-      if (last.error) throw new Error(last.error);
-      if ("progress" in last) progress(last.progress);
-    }
-    if (done) return last;
-  }
-}
+export const attack = (question) => fetch("api/attack", json(question)).then(answer);
 
 export function bytes(base64) {
   return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));

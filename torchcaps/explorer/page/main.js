@@ -14,6 +14,7 @@ const $ = (id) => document.getElementById(id);
 let state = fresh();
 let models = [];
 let answers = [];
+let overlay = null; // the pixels of the image laid over
 const averages = new Map(), cards = new Map(), sheets = new Map();
 const pad = new Pad($("pad"), () => change({ pixels: pad.pixels }));
 const capsule = new Capsule($("capsule"), (told) => {
@@ -32,12 +33,15 @@ function say(text) {
 
 let asking = null, again = false;
 
+function picture(model) {
+  return { model: model.id, pixels: pad.pixels, shape: pad.shape, second: overlay, changes: state.changes };
+}
+
 function question(model) {
-  const { scale, ...rest } = state.changes;
+  const first = model.id === state.model;
   return {
-    model: model.id, sample: state.pixels === null ? state.sample : null, pixels: state.pixels, shape: pad.shape,
-    second: state.second, changes: { ...rest, scale }, label: state.label, open: model.id === state.model ? state.open : null,
-    deltas: model.dim ? Array.from({ length: model.dim }, (_, k) => state.deltas[k] ?? 0) : [],
+    ...picture(model), label: state.label, open: first ? state.open : null, beside: first && state.other ? state.other : null,
+    deltas: Array.from({ length: model.dim }, (_, k) => state.deltas[k] ?? 0),
   };
 }
 
@@ -74,7 +78,7 @@ function askCurves() {
       const slider = SLIDERS.find(({ key }) => key === state.last);
       const label = answers[0]?.best ?? 0;
       const found = await Promise.all(shown().map((model) =>
-        api.strengths({ ...question(model), factor: slider.key, low: slider.min, high: slider.max, label })));
+        api.strengths({ ...picture(model), factor: slider.key, label })));
       const curves = found.map((values, k) => ({ name: shown()[k].title, values }));
       $("strengths-chart").replaceChildren(drawCurves(curves, state.changes[slider.key], slider.unit));
       $("strengths").hidden = false;
@@ -181,8 +185,9 @@ function panel(model, answer, iteration) {
       onChoose: (node) => choose(model, node),
     }));
     parts.push(html("p", { class: "change" },
-      `Its tree differs from that of the image without changes by ${answer.change.toFixed(3)}` +
-      (answer.between === null ? "." : `; the two networks' trees differ by ${answer.between.toFixed(3)}.`)));
+      answer.change === null ? "The couplings of its routing are no shares of a child: its trees cannot be compared."
+        : `Its tree differs from that of the image without changes by ${answer.change.toFixed(3)}` +
+          (answer.between === null ? "." : `; the two networks' trees differ by ${answer.between.toFixed(3)}.`)));
     if (first && answer.open) parts.push(opened(answer.open));
   }
   parts.push(drawBars(answer, model.classes));
@@ -211,13 +216,21 @@ function opened({ layer, type, grid, strength, coupling, parent, uniform }) {
 
 // ---- start ----------------------------------------------------------------------------------------------------
 
+async function lay(second) {
+  overlay = second === null ? null : await tile(shown()[0], second);
+}
+
 function buildSliders() {
   for (const { key, name, min, max, step } of SLIDERS) {
     $("sliders").append(html("label", {}, html("span", {}, name), html("input", {
       id: `slider-${key}`, type: "range", min, max, step, oninput: (event) => slide(key, +event.target.value),
     }), html("output", { id: `value-${key}` })));
   }
-  const second = html("select", { id: "second", onchange: (event) => change({ second: event.target.value === "" ? null : +event.target.value }) });
+  const second = html("select", { id: "second", onchange: async (event) => {
+    const second = event.target.value === "" ? null : +event.target.value;
+    await lay(second);
+    change({ second });
+  } });
   $("sliders").append(html("label", {}, html("span", {}, "overlay"), second));
   $("sliders").append(html("button", { type: "button", id: "reset", onclick: reset }, "Undo changes"));
 }
@@ -225,6 +238,7 @@ function buildSliders() {
 function reset() {
   state.changes = fresh().changes;
   $("second").value = "";
+  overlay = null;
   for (const { key } of SLIDERS) { $(`slider-${key}`).value = state.changes[key]; $(`value-${key}`).textContent = told(key); }
   $("strengths").hidden = true;
   change({ second: null });
@@ -237,6 +251,7 @@ async function settle() {
   $("second").replaceChildren(html("option", { value: "" }, "nothing"),
     ...model.samples.slice(0, 40).map((label, k) => html("option", { value: k }, `test image ${k + 1}: ${model.classes[label]}`)));
   $("second").value = state.second ?? "";
+  await lay(state.second);
   for (const { key } of SLIDERS) { $(`slider-${key}`).value = state.changes[key]; $(`value-${key}`).textContent = told(key); }
   $("average").checked = state.average;
   drawSheet();
@@ -273,13 +288,13 @@ async function showHealth() {
 
 async function runAttack() {
   const bar = $("attack-progress");
-  bar.hidden = false;
-  bar.value = 0;
+  bar.hidden = false; // how far an attack is, nobody can tell: the bar moves without an end
   $("run-attack").disabled = true;
   try {
-    const found = await api.attack({ ...question(shown()[0]), method: $("method").value, eps: +$("eps").value }, (share) => (bar.value = share));
+    const found = await api.attack({ ...picture(shown()[0]), method: $("method").value, eps: +$("eps").value });
     state.changes = fresh().changes;
     pad.set(found.image, found.shape);
+    overlay = null;
     change({ pixels: found.image, second: null, changes: state.changes });
     for (const { key } of SLIDERS) { $(`slider-${key}`).value = state.changes[key]; $(`value-${key}`).textContent = told(key); }
     which();
