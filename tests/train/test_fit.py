@@ -7,7 +7,6 @@ import sys
 
 import pytest
 import torch
-from torch import nn
 
 from benchmarks.kill import differences, log_of
 from tests.train.alike import assert_alike
@@ -20,7 +19,6 @@ from torchcaps.train import checkpoint
 from torchcaps.train.estimate import estimate
 from torchcaps.train.learning_rate import SCHEDULES
 from torchcaps.train.loop import Training
-from torchcaps.train.not_finite import NotFiniteError
 from torchcaps.train.run import CHECKPOINTS, MODEL, RUN
 
 NAME = "mitterreiter2023/capsnet"
@@ -95,67 +93,6 @@ def test_fast_dev_run_takes_two_batches_and_keeps_nothing(tmp_path):
     assert [entry["step"] for entry in run.history] == [2]
     assert run.directory is None
     assert not (tmp_path / "run").exists()
-
-
-class Spoil(nn.Module):
-    """Divides by zero from a step on."""
-
-    def __init__(self, after=2):
-        super().__init__()
-        self.after, self.calls = after, 0
-
-    def forward(self, x):
-        self.calls += 1
-        return x / 0 if self.calls > self.after else x
-
-
-def test_nan_stops_with_step_layer_and_advice(tmp_path):
-    with pytest.raises(NotFiniteError) as stop:
-        fit(linear(Spoil()), Separable(), validation=0.0, batch_size=8, out=tmp_path / "run", save_every=1, quiet=True)
-    said = str(stop.value)
-    assert said.startswith("step 2: the loss is nan. NaN or Inf first came out of the layer body.2.")
-    assert "smaller learning rate" in said
-    assert len(log_of(tmp_path / "run")) == 2
-    assert checkpoint.newest(tmp_path / "run" / CHECKPOINTS)[0].record["step"] == 2
-
-
-def test_nan_in_the_images():
-    data = Separable()
-    data.batch = lambda index, epoch=0: Separable.batch(data, index)._replace(
-        images=torch.full((len(index), 1, 1, 1), math.nan)
-    )
-    with pytest.raises(NotFiniteError, match=r"step 0: .*The images of this batch hold NaN or Inf"):
-        fit(linear(), data, validation=0.0, quiet=True)
-
-
-class Overflow(torch.autograd.Function):
-    """Fine forwards, infinite backwards."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * math.inf
-
-
-def test_weights_that_broke_are_never_kept(tmp_path):
-    """The loss was fine, its gradient was not: neither a checkpoint nor the end of the training lets that pass."""
-
-    class Breaks(nn.Module):
-        def forward(self, x):
-            return Overflow.apply(x)
-
-    told = {"validation": 0.0, "epochs": 1, "quiet": True}
-    message = r"step 1: The parameter body.1.weight holds NaN or Inf"
-    with pytest.raises(NotFiniteError, match=message):
-        fit(linear(Breaks()), Separable(), batch_size=32, out=tmp_path / "run", **told)
-    assert checkpoint.listed(tmp_path / "run" / CHECKPOINTS) == []
-    with pytest.raises(NotFiniteError, match=message):
-        fit(linear(Breaks()), Separable(), batch_size=32, **told)
-    with pytest.raises(NotFiniteError, match=r"step 1: the loss is nan. The parameter body.1.weight"):
-        fit(linear(Breaks()), Separable(), batch_size=8, **told)
 
 
 # What it refuses
