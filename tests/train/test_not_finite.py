@@ -61,7 +61,6 @@ def test_the_capsule_layer_and_its_iteration(layer, turn, glyphs):
 
 @pytest.mark.parametrize(("layer", "turn"), [(1, 0), (1, 1), (0, 1)])
 def test_the_capsule_layer_and_the_sweep_of_the_concurrent_schedule(layer, turn, glyphs):
-    """Layers take turns: the second sweep of the first layer comes after the first sweep of the last."""
     net = at_once()
     assert len(net.layers) == 3
     spoil(net.layers[layer], turn)

@@ -103,12 +103,12 @@ def _routed(model: Model, heard: _Heard) -> str | None:
     few = (~torch.isfinite(heard.scores).all(-1)).nonzero().flatten()[:LOOKED_AT]
     with torch.no_grad():
         history = model.schedule(list(model.layers), Capsules(*(t[few] for t in heard.primary)), "all")  # type: ignore[arg-type]
-    sweeping = getattr(model.schedule, "func", model.schedule) is concurrent
-    states = [(k, t, state) for k, layer in enumerate(history) for t, state in enumerate(layer)]
-    for k, t, state in sorted(states, key=lambda found: found[1::-1] if sweeping else found[:2]):
-        if not _finite(state.capsules):
-            turn = f"{'sweep' if sweeping else 'iteration'} {t + 1} of {len(history[k])}"
-            return f"NaN or Inf first came out of capsule layer {k + 1} of {len(history)} (layers.{k}), {turn}"
+    turn = "sweep" if getattr(model.schedule, "func", model.schedule) is concurrent else "iteration"
+    for k, states in enumerate(history):  # no layer hears from those above it
+        for t, state in enumerate(states):
+            if not _finite(state.capsules):
+                where = f"capsule layer {k + 1} of {len(history)} (layers.{k}), {turn} {t + 1} of {len(states)}"
+                return f"NaN or Inf first came out of {where}"
     return None
 
 
