@@ -72,8 +72,8 @@ def test_validation_of_ones_own():
 
 
 def test_until_accuracy_ends_early():
-    told = {"epochs": 50, "batch_size": 8, "lr": 0.2, "quiet": True}
-    run = fit(linear(), Separable(), validation_data=Separable(10), until_accuracy=1.0, **told)
+    settings = {"epochs": 50, "batch_size": 8, "lr": 0.2, "quiet": True}
+    run = fit(linear(), Separable(), validation_data=Separable(10), until_accuracy=1.0, **settings)
     accuracies = [entry["validation_accuracy"] for entry in run.history]
     assert accuracies[-1] == 1.0
     assert all(a < 1 for a in accuracies[:-1])
@@ -124,9 +124,9 @@ def test_resuming_with_other_settings_is_refused_with_what_differs(tmp_path, gly
     out = tmp_path / "run"
     fit(NAME, glyphs, out=out, epochs=1, lr=0.01, **SMALL)
     before = (out / RUN).read_bytes()
-    told = {**SMALL, "options": {**SMALL["options"], "width": 0.2}}
+    settings = {**SMALL, "options": {**SMALL["options"], "width": 0.2}}
     with pytest.raises(ValueError, match="cannot be resumed with other settings") as refusal:
-        fit(NAME, glyphs, out=out, epochs=2, lr=0.02, seed=4, resume=True, **told)
+        fit(NAME, glyphs, out=out, epochs=2, lr=0.02, seed=4, resume=True, **settings)
     for part in ("lr was 0.01, now 0.02", "seed was 0, now 4", "'width': 0.1", "'width': 0.2"):
         assert part in str(refusal.value)
     assert "epochs" not in str(refusal.value)
@@ -263,8 +263,8 @@ torch.compile = functools.partial(torch.compile, backend="aot_eager")
 from torchcaps import fit
 from torchcaps.data.glyphs import load_glyphs
 for name in ("plain", "compiled"):
-    told = {"options": {"width": 0.04}, "batch_size": 18, "epochs": 1, "quiet": True, "compile": name == "compiled"}
-    run = fit("sabour2017/capsnet", load_glyphs("train", 40), out=name, **told)
+    settings = {"options": {"width": 0.04}, "batch_size": 18, "epochs": 1, "quiet": True, "compile": name == "compiled"}
+    run = fit("sabour2017/capsnet", load_glyphs("train", 40), out=name, **settings)
 """
     done = subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, capture_output=True, text=True)
     assert done.stderr == ""

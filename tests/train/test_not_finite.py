@@ -159,12 +159,12 @@ def test_weights_that_broke_are_never_kept(tmp_path):
         def forward(self, x):
             return Overflow.apply(x)
 
-    told = {"validation": 0.0, "epochs": 1, "quiet": True}
+    settings = {"validation": 0.0, "epochs": 1, "quiet": True}
     message = r"step 1: The parameter body.1.weight holds NaN or Inf"
     with pytest.raises(NotFiniteError, match=message):
-        fit(linear(Breaks()), Separable(), batch_size=32, out=tmp_path / "run", **told)
+        fit(linear(Breaks()), Separable(), batch_size=32, out=tmp_path / "run", **settings)
     assert checkpoint.listed(tmp_path / "run" / CHECKPOINTS) == []
     with pytest.raises(NotFiniteError, match=message):
-        fit(linear(Breaks()), Separable(), batch_size=32, **told)
+        fit(linear(Breaks()), Separable(), batch_size=32, **settings)
     with pytest.raises(NotFiniteError, match=r"step 1: the loss is nan. The parameter body.1.weight"):
-        fit(linear(Breaks()), Separable(), batch_size=8, **told)
+        fit(linear(Breaks()), Separable(), batch_size=8, **settings)
