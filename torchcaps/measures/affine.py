@@ -1,8 +1,10 @@
 """Robustness against affine transformations: how often a network is right on warped images."""
 
-from torchcaps.data import Affine, Dataset, Strength
-from torchcaps.measures._canvas import canvas, stored
-from torchcaps.measures.accuracy import Report, Score, accuracy, silent
+from torchcaps.data import Dataset, Strength
+from torchcaps.measures import views
+from torchcaps.measures.accuracy import accuracy
+from torchcaps.measures.score import Score
+from torchcaps.measures.walk import Progress, silent
 from torchcaps.network import Model
 from torchcaps.windows import Pair
 
@@ -15,16 +17,13 @@ def affine(
     image_size: Pair | None = None,
     seed: int = 0,
     batch_size: int = 256,
-    report: Report = silent,
+    progress: Progress = silent,
 ) -> Score:
     """Accuracy on images that are rotated, sheared, scaled and moved at random (gu2021, section 3.1).
 
     The paper's setting is a network for 40×40 and digits of 28×28: trained on digits that are only placed (the data set
-    `placed_mnist`), judged here on warped ones. A network that is larger than the images gets them warped on a black
-    canvas of its own size; one that is not gets them warped in place. No ink is lost either way: of the random warps
-    the first that fits is taken, and what never fits is shrunk until it does. In place that happens often
-    (MNIST's digits come out at 0.87 of their size, on 40×40 at 0.98, in the median), and photographs, which fill their
-    frame, always shrink: such figures compare with one another, not with the paper's.
+    `placed_mnist`), judged here on warped ones. Figures of networks that are not larger than the images compare with
+    one another, not with the paper's; `views.affine` says why.
 
     >>> from torchcaps.data import load
     >>> from torchcaps.models import create_model
@@ -34,14 +33,8 @@ def affine(
 
     Args:
         data: stored images, or a generator such as `Placed` whose stored images are taken.
-        strength: of the warps; the paper's if not given.
-        image_size: height and width the network takes; by default as its recipe has it, or the data.
-        seed: of the warps; with the same seed every network sees the same images.
-        report: told after each batch how many images are done, of how many.
+        strength, image_size, seed: of the warps, see `views.affine`.
+        progress: told after each batch how many images are done, of how many.
     """
-    source = stored(data, "affine")
-    height, width = canvas(model, data, source, image_size)
-    if height != width:
-        raise ValueError(f"'affine' draws on square canvases, but the model takes images of {height}×{width}")
-    warped = Affine(source, canvas=height, strength=strength, seed=seed)
-    return accuracy(model, warped, batch_size=batch_size, report=report)
+    warped = views.affine(strength, image_size=image_size, seed=seed)(model, data)
+    return accuracy(model, warped, batch_size=batch_size, progress=progress)

@@ -1,4 +1,4 @@
-"""The experiment behind `torchcaps demo`: three networks, the same digits, three tests."""
+"""Three networks, the same digits, three tests: what `torchcaps demo` trains and judges."""
 
 import time
 from collections.abc import Callable, Mapping
