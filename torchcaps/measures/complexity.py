@@ -98,7 +98,7 @@ class ComplexityResult(Result):
             widest = max(p.d for p in contender.points)
             points = [p for p in contender.points if p.d == widest]
             law = next(law for law in contender.laws if law.quantity == name)
-            label = f"{contender.name}: $n^{{{abs(law.n.value):.1f}}}d^{{{abs(law.d.value):.1f}}}$"
+            label = f"{contender.name}: $n^{{{round(law.n.value, 1) + 0.0}}}d^{{{round(law.d.value, 1) + 0.0}}}$"
             axes.plot([p.n for p in points], [getattr(p, name) for p in points], label=label, **line_style(k))
         axes.set(title=f"{said.capitalize()} at d = {widest}", xlabel="capsules n", xscale="log", yscale="log")
         axes.set_xticks([p.n for p in points], [str(p.n) for p in points])
