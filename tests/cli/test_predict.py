@@ -112,7 +112,7 @@ def test_the_parse(give, folder):
     with torch.no_grad():
         parse = net(pixels[None].float() / 255, record="last")
     layers, couplings = answer["parse"]["layers"], answer["parse"]["couplings"]
-    assert [layer["layer"] for layer in layers] == ["primary", "layer 1", "layer 2", "layer 3", "classes"]
+    assert [layer["layer"] for layer in layers] == ["primary", "hidden 1", "hidden 2", "hidden 3", "classes"]
     for layer, capsules in zip(layers, parse.capsules, strict=True):
         assert layer["grid"] == list(capsules.act.shape[1:3])
         values = [entry["activation"] for entry in layer["most_active"]]
@@ -135,7 +135,7 @@ def test_networks_without_activations_or_capsules(give, folder):
     (answer,) = answers(folder / "0.png", "--explain")
     assert "length" in answer["parse"]["layers"][-1]["most_active"][0]
     give(create_model("gu2021/convnet_avg", num_classes=3, in_chans=3, image_size=SHAPE[1:], width=0.02, kernel=3))
-    assert answers(folder / "0.png", "--explain")[0]["parse"] == {"layers": [], "couplings": []}
+    assert answers(folder / "0.png", "--explain")[0]["parse"] == {"layers": [], "couplings": [], "routes": []}
     assert "there is no parse to show" in invoke(folder / "0.png", "--explain").stdout
 
 

@@ -2,10 +2,8 @@
 
 import json
 import math
-import re
 import subprocess
 import sys
-from dataclasses import fields
 
 import pytest
 import torch
@@ -13,18 +11,17 @@ from torch import nn
 
 from benchmarks.kill import differences, log_of
 from tests.train.alike import assert_alike
+from tests.train.separable import Separable, linear
 from torchcaps import fit, load_run
-from torchcaps.data import Batch, Dataset, load
+from torchcaps.data import load
 from torchcaps.models import create_model
-from torchcaps.network import CapsNet, ConvNet
+from torchcaps.network import CapsNet
 from torchcaps.train import checkpoint
 from torchcaps.train.estimate import estimate
 from torchcaps.train.learning_rate import SCHEDULES
 from torchcaps.train.loop import Training
 from torchcaps.train.not_finite import NotFiniteError
 from torchcaps.train.run import CHECKPOINTS, MODEL, RUN
-from torchcaps.train.settings import Settings
-from torchcaps.train.splits import load_splits
 
 NAME = "mitterreiter2023/capsnet"
 SMALL = {"options": {"width": 0.1, "layers": 2, "reconstruction": "none"}, "batch_size": 16, "quiet": True}
@@ -46,25 +43,6 @@ def no_test_split(monkeypatch):
     monkeypatch.setattr("torchcaps.train.splits.load", guarded)
 
 
-class Separable(Dataset):
-    """Two classes that one step can tell apart: the pixel is black or white."""
-
-    def __init__(self, count=32):
-        super().__init__(("black", "white"), (1, 1, 1))
-        self.count = count
-
-    def __len__(self):
-        return self.count
-
-    def batch(self, index, epoch=0):
-        return Batch((index % 2).float()[:, None, None, None], (index % 2)[:, None])
-
-
-def linear(*extra):
-    torch.manual_seed(0)
-    return ConvNet(nn.Sequential(nn.Flatten(), nn.Linear(1, 2), *extra))
-
-
 # What it looks at
 
 
@@ -84,27 +62,6 @@ def test_validation_is_held_out_and_the_test_split_stays_shut(no_test_split, mon
     assert seen[0] | seen[1] == every
     test = load("glyphs", "test").images.float() / 255
     assert not every & {image.numpy().tobytes() for image in test}
-
-
-def test_the_seed_decides_the_order_and_what_is_held_out():
-    first, again, other = (load_splits(Settings(NAME, "glyphs", seed=seed)) for seed in (1, 1, 2))
-    for part in ("train", "validation"):
-        one, same, different = (next(getattr(s, part).batches(8, shuffle=True)).images for s in (first, again, other))
-        assert torch.equal(one, same)
-        assert not torch.equal(one, different)
-    whole = [load_splits(Settings(NAME, "glyphs", seed=seed, validation=0.0)).train for seed in (1, 2)]
-    assert torch.equal(whole[0].images, whole[1].images)
-    orders = [next(data.batches(8, shuffle=True)).images for data in whole]
-    assert not torch.equal(*orders)
-
-
-def test_overfit_trains_and_judges_on_the_same_few():
-    splits = load_splits(Settings(NAME, "glyphs", overfit=10))
-    assert len(splits.train) == 10
-    assert torch.equal(splits.train.images, splits.validation.images)
-    assert torch.equal(splits.train.images, load("glyphs").images[:10])
-    with pytest.raises(ValueError, match="overfit=3 is not allowed"):
-        fit(linear(), Separable(), overfit=3, quiet=True)
 
 
 def test_validation_of_ones_own():
@@ -243,55 +200,6 @@ def test_resuming_with_other_settings_is_refused_with_what_differs(tmp_path, gly
     assert (out / RUN).read_bytes() == before
 
 
-def test_tuples_and_lists_of_options_are_the_same_settings():
-    one, other = (Settings(NAME, "glyphs", options={"image_size": size}) for size in ((28, 28), [28, 28]))
-    assert one.differences(other) == []
-
-
-BAD = {
-    "epochs": [0, "abc", 1.5, True, None],
-    "until_accuracy": [0.0, 1.5, "0.9"],
-    "batch_size": [0, "16"],
-    "lr": [0, -1.0, math.nan, math.inf, "fast"],
-    "weight_decay": [-0.1],
-    "optimiser": ["adamw", 3],
-    "schedule": ["linear"],
-    "reconstruction": [-1],
-    "image_size": [0, 28.0],
-    "validation": [1.0, -0.1],
-    "seed": [-1, 2**31, 0.5],
-    "precision": ["16", 32],
-    "deterministic": [1],
-    "compile": ["yes"],
-    "overfit": [-1],
-    "save_every": [0],
-    "options": ["width=0.1", None],
-    "model": [3],
-    "data": [None],
-}
-
-
-def test_every_setting_is_checked():
-    assert BAD.keys() == {f.name for f in fields(Settings)}
-
-
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
-def test_wrong_values_are_quoted(name, value, no_shape_checks):
-    with pytest.raises(ValueError, match=re.escape(f"{name}={value!r} is not allowed: ")):
-        Settings.from_json({"model": NAME, "data": "glyphs", name: value})
-
-
-def test_unknown_settings_and_contradictions():
-    with pytest.raises(ValueError, match=r"there is no setting 'learning_rte'.*Known: .*lr"):
-        fit(NAME, "glyphs", learning_rte=0.1)
-    with pytest.raises(ValueError, match="did you mean batch_size"):
-        fit(NAME, "glyphs", batchsize=4)
-    with pytest.raises(ValueError, match="validation=0 leaves no images to judge by"):
-        fit(NAME, "glyphs", until_accuracy=0.9, validation=0.0)
-    with pytest.raises(ValueError, match=r"devices=0, nodes=1 is not allowed"):
-        fit(NAME, "glyphs", devices=0)
-
-
 # What it leaves
 
 
@@ -338,7 +246,7 @@ def test_the_test_images_of_a_run_are_resized_alike(tmp_path):
 
 
 def test_the_log_tells_each_step(tmp_path, glyphs):
-    fit(NAME, glyphs, out=tmp_path / "run", epochs=2, schedule="steps", lr=0.5, **SMALL)
+    fit(NAME, glyphs, out=tmp_path / "run", epochs=2, lr_schedule="steps", lr=0.5, **SMALL)
     lines = log_of(tmp_path / "run")
     steps = [line for line in lines if line["event"] == "step"]
     assert [line["step"] for line in steps] == list(range(1, 11))
@@ -407,7 +315,7 @@ def test_the_decoder_is_left_out_if_it_weighs_nothing(glyphs):
     torch.manual_seed(0)
     net = create_model("sabour2017/capsnet", width=0.05)
     before = {name: t.clone() for name, t in net.state_dict().items()}
-    fit(net, glyphs, epochs=1, reconstruction=0.0, batch_size=16, quiet=True)
+    fit(net, glyphs, epochs=1, reconstruction_weight=0.0, batch_size=16, quiet=True)
     for name, after in net.state_dict().items():
         assert torch.equal(after, before[name]) == name.startswith("decoder."), name
 

@@ -28,9 +28,9 @@ def with_dropout():
 SMALL = {"width": 0.1, "layers": 3, "reconstruction": "none"}
 TRAININGS = {
     "adam": (capsules, {"options": SMALL}),
-    "sgd": (capsules, {"options": SMALL, "optimiser": "sgd", "weight_decay": 0.01, "schedule": "cosine"}),
-    "spread": (capsules, {"options": {**SMALL, "loss": "spread"}, "schedule": "one_cycle", "lr": 0.01}),
-    "dropout": (with_dropout, {"schedule": "exponential"}),
+    "sgd": (capsules, {"options": SMALL, "optimiser": "sgd", "weight_decay": 0.01, "lr_schedule": "cosine"}),
+    "spread": (capsules, {"options": {**SMALL, "loss": "spread"}, "lr_schedule": "one_cycle", "lr": 0.01}),
+    "dropout": (with_dropout, {"lr_schedule": "exponential"}),
 }
 # Steps 0–4 are the first epoch, with a checkpoint after step 3; where the plug is pulled: before the first checkpoint,
 # between it and the epoch's end, before and after the epoch is judged, before and after it is saved, and so on.

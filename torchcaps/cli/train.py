@@ -18,7 +18,9 @@ def train(
     image_size: Annotated[int | None, typer.Option(help="Resize images to this height and width.")] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting (lr, batch_size, schedule …) or a model's option."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A setting (lr, batch_size, lr_schedule …) or a model's option."
+        ),
     ] = None,
     precision: Annotated[str, typer.Option(help="32 or bf16.")] = "32",
     devices: Annotated[int, typer.Option(help="Processes on this machine that share every batch.")] = 1,
@@ -98,10 +100,7 @@ def settings_of(pairs: list[str]) -> dict[str, Any]:
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise ValueError(f"--set {pair!r} is not allowed: write KEY=VALUE, as in --set lr=0.01")
-        value = text if known.get(key) is str else _value(text)
-        # As a number it weighs the decoder's loss; as a word it is the model's kind of decoder.
-        told = key in known and not (key == "reconstruction" and isinstance(value, str))
-        (found if told else options)[key] = value
+        (found if key in known else options)[key] = text if known.get(key) is str else _value(text)
     return {**found, "options": options} if options else found
 
 

@@ -39,9 +39,13 @@ def _diverse(source: Stored, **options: Any) -> Overlapping:
     return Overlapping(source, **{"single": 1 / 6, **options})
 
 
+def _affine(source: Stored, *, strength: Strength | dict[str, Any] | None = None, **options: Any) -> Affine:
+    return Affine(source, strength=Strength(**strength) if isinstance(strength, dict) else strength, **options)
+
+
 GENERATORS: dict[str, Callable[..., Dataset]] = {
     "placed_mnist": Placed,
-    "affine_mnist": Affine,
+    "affine_mnist": _affine,
     "multi_mnist": Overlapping,
     "diverse_multi_mnist": _diverse,
 }

@@ -50,7 +50,7 @@ class Log:
         self.progress.update(self.task, completed=step)
 
     def step(self, step: int, images: int, values: dict[str, Any]) -> None:
-        """A step is done; `values` are the loss and accuracy of the epoch so far."""
+        """A step is done; `values` are the loss and accuracy since the last entry of the history."""
         self.images += images
         self._write({"event": "step", "step": step, **values})
         now = time.perf_counter()
@@ -63,13 +63,14 @@ class Log:
                 f"accuracy {values['accuracy']:.2%}  {self.rate():.0f} images/s",
             )
 
-    def epoch(self, values: dict[str, Any]) -> None:
-        """An epoch is done."""
-        self._write({"event": "epoch", **values})
+    def entry(self, values: dict[str, Any], *, whole: bool) -> None:
+        """An entry of the history is complete: a whole epoch, or a part that ended with a judging."""
+        self._write({"event": "epoch" if whole else "judging", **values})
         judged = values.get("validation_accuracy")
         tail = "" if judged is None else f"  validation {judged:.2%}"
+        where = f"epoch {values['epoch'] + 1}" if whole else f"step {values['step']}"
         self.say(
-            f"epoch {values['epoch'] + 1}: loss {values['loss']:.4f}  accuracy {values['accuracy']:.2%}{tail}  "
+            f"{where}: loss {values['loss']:.4f}  accuracy {values['accuracy']:.2%}{tail}  "
             f"{values['images_per_second']:.0f} images/s"
         )
 

@@ -1,4 +1,4 @@
-"""A training's folder: what it was told, how it went, and the network it left."""
+"""A training's folder: its settings, how it went, and the network it left."""
 
 import json
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from torchcaps.data import Dataset
 from torchcaps.models import create_model, from_pretrained
 from torchcaps.network import CONFIG, Model
 from torchcaps.train import checkpoint
-from torchcaps.train.settings import Settings
+from torchcaps.train.migrate import FORMAT, migrated
+from torchcaps.train.settings import CUSTOM, Settings
 from torchcaps.train.splits import load_part
 
 RUN, MODEL, CHECKPOINTS = "run.json", "model", "checkpoints"
-FORMAT = 1
 
 
 @dataclass
@@ -22,10 +22,10 @@ class Run:
 
     Attributes:
         model: the trained network, ready to be asked.
-        settings: what the training was told.
+        settings: what decided the training.
         classes: names of the classes.
         image_shape: channels, height and width of the images it takes.
-        history: for each epoch its loss, accuracy, validation accuracy, images a second.
+        history: for each epoch, and each judging inside one, its loss, accuracy, validation accuracy, images a second.
         directory: where it lies; None if it was not kept.
     """
 
@@ -38,13 +38,13 @@ class Run:
 
     def test_data(self) -> Dataset:
         """The test images, which the training never saw, at the size of the network."""
-        if self.settings.data == "custom":
+        if self.settings.data == CUSTOM:
             raise ValueError("this network was trained on data given as an object: its test images are not known here")
         return load_part(self.settings, "test")
 
 
 def write_run(folder: Path, settings: Settings, classes: tuple[str, ...], image_shape: tuple[int, int, int]) -> None:
-    """Note what a training was told, before it begins."""
+    """Note the settings of a training, before it begins."""
     folder.mkdir(parents=True, exist_ok=True)
     facts = {"format": FORMAT, "settings": settings.to_json(), "classes": classes, "image_shape": image_shape}
     unfinished = folder / f"{RUN}.part"
@@ -53,16 +53,15 @@ def write_run(folder: Path, settings: Settings, classes: tuple[str, ...], image_
 
 
 def read_run(folder: Path) -> tuple[Settings, tuple[str, ...], tuple[int, int, int]]:
-    """What a training was told."""
+    """The settings of a training, its classes and the shape of its images."""
     path = folder / RUN
     if not path.is_file():
         raise FileNotFoundError(f"{folder} is not the folder of a training: it has no {RUN}")
     try:
         facts = json.loads(path.read_text())
-        if facts["format"] != FORMAT:
-            raise ValueError(f"its format is {facts['format']!r}, and this version reads {FORMAT}")
         c, h, w = facts["image_shape"]
-        return Settings.from_json(facts["settings"]), tuple(facts["classes"]), (c, h, w)
+        settings = Settings.from_json(migrated(facts["settings"], facts["format"]))
+        return settings, tuple(facts["classes"]), (c, h, w)
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
 
@@ -72,8 +71,8 @@ def load_run(directory: str | Path) -> Run:
     folder = Path(directory)
     settings, classes, image_shape = read_run(folder)
     found, problems = checkpoint.newest(folder / CHECKPOINTS)
-    if found is not None and settings.model != "custom":
-        model = create_model(settings.model, **settings.options)
+    if found is not None and settings.model != CUSTOM:
+        model = create_model(settings.model, **settings.model_options)
         model.load_state_dict(checkpoint.unpack_model(found))
     elif (folder / MODEL / CONFIG).is_file():
         model = from_pretrained(folder / MODEL)
