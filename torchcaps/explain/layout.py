@@ -3,10 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from torchcaps.explain.summary import summarise
+from torchcaps.explain.summary import is_large, summarise
 from torchcaps.explain.tree import Node, Tree
 
-MOST = 64  # nodes of a layer; a larger one is drawn as its types
 FAINTEST = 0.02  # what is lighter is not drawn
 
 
@@ -36,7 +35,7 @@ class Layout:
     """All there is to draw.
 
     Attributes:
-        names: for each layer its name and, where it is drawn as types, how many capsules each stands for.
+        names: for each layer its name and, where it is drawn as types, over how many positions.
         full: the coupling that is drawn darkest.
         bar: the strength whose bar is longest.
     """
@@ -53,7 +52,7 @@ class Layout:
 
 
 def arrange(tree: Tree, *, full: float | None = None) -> Layout:
-    """Layers side by side, the capsules of each one below the other.
+    """Layers side by side, the capsules of each one below the other; a tree with a large layer as its types.
 
     >>> from torchcaps.explain import parse_trees
     >>> from torchcaps.models import create_model
@@ -67,10 +66,7 @@ def arrange(tree: Tree, *, full: float | None = None) -> Layout:
     if not tree.structure.layers:
         raise ValueError("a network without capsules has no tree to draw")
     shares = all(link.shares for link in tree.structure.links)
-    names = [layer.name for layer in tree.structure.layers]
-    if max(layer.grid[0] * layer.grid[1] * layer.types for layer in tree.structure.layers) > MOST:
-        sizes = [layer.grid[0] * layer.grid[1] for layer in tree.structure.layers]
-        names = [f"{name}, {size} positions" if size > 1 else name for name, size in zip(names, sizes, strict=True)]
+    if is_large(tree.structure):
         tree = summarise(tree)
     if full is None:
         full = 1.0 if shares else max(float(c.abs().max()) for c in tree.couplings)
@@ -83,7 +79,7 @@ def arrange(tree: Tree, *, full: float | None = None) -> Layout:
     ]
     lines.sort(key=lambda line: line.darkness)  # the darkest on top
     longest = max(1.0, max(dot.strength for dot in dots))
-    return Layout(tuple(names), tuple(dots), tuple(lines), full, longest)
+    return Layout(tuple(layer.name for layer in tree.structure.layers), tuple(dots), tuple(lines), full, longest)
 
 
 def _dot(tree: Tree, node: Node) -> Dot:

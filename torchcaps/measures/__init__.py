@@ -12,6 +12,7 @@ from torchcaps.measures.accuracy import Accuracy, AccuracyResult, accuracy, usua
 from torchcaps.measures.activity import Activity, ActivityResult
 from torchcaps.measures.affine import affine
 from torchcaps.measures.overlap import overlap
+from torchcaps.measures.parse_tree import ParseTree, ParseTreeResult
 from torchcaps.measures.result import Nothing, Result, Table
 from torchcaps.measures.routing_dynamics import DynamicsResult, RoutingDynamics
 from torchcaps.measures.score import Score, correct, named, wilson
@@ -81,6 +82,8 @@ __all__ = [
     "DynamicsResult",
     "Measure",
     "Nothing",
+    "ParseTree",
+    "ParseTreeResult",
     "Progress",
     "Result",
     "RoutingDynamics",
