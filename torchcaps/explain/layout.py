@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import torch
+
 from torchcaps.explain.summary import is_large, summarise
 from torchcaps.explain.tree import Node, Tree
 
@@ -61,15 +63,14 @@ def arrange(tree: Tree, *, full: float | None = None) -> Layout:
     ('primary, 36 positions', 'classes')
 
     Args:
-        full: the coupling that is drawn darkest: 1 if not given where couplings are shares, else the largest.
+        full: the coupling that is drawn darkest. If not given: 1 where couplings are shares; else the largest, or four
+            times the mean if that is more, so that couplings that are all alike look faint.
     """
     if not tree.structure.layers:
         raise ValueError("a network without capsules has no tree to draw")
-    shares = all(link.shares for link in tree.structure.links)
     if is_large(tree.structure):
         tree = summarise(tree)
-    if full is None:
-        full = 1.0 if shares else max(float(c.abs().max()) for c in tree.couplings)
+    full = _full(tree) if full is None else full
     nodes = list(tree.nodes())
     dots, number = [_dot(tree, node) for node in nodes], {node: k for k, node in enumerate(nodes)}
     lines = [
@@ -80,6 +81,13 @@ def arrange(tree: Tree, *, full: float | None = None) -> Layout:
     lines.sort(key=lambda line: line.darkness)  # the darkest on top
     longest = max(1.0, max(dot.strength for dot in dots))
     return Layout(tuple(layer.name for layer in tree.structure.layers), tuple(dots), tuple(lines), full, longest)
+
+
+def _full(tree: Tree) -> float:
+    if all(link.shares for link in tree.structure.links):
+        return 1.0
+    sizes = torch.cat([coupling.abs().flatten() for coupling in tree.couplings])
+    return max(float(sizes.max()), 4 * float(sizes.mean()))
 
 
 def _dot(tree: Tree, node: Node) -> Dot:
