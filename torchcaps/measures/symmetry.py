@@ -55,7 +55,9 @@ class SymmetryResult(Result):
             axes.scatter(values, at, label=said, color=COLOURS[k], marker="os"[k], s=(45, 20)[k])
         axes.set_yticks(at, [p.what for p in self.parts])
         axes.invert_yaxis()
-        axes.set(title="Distance of f(−u)", xscale="log", xlabel="share of ‖f(u)‖, zero at the left end", xlim=(SMALL / 3, 5))
+        axes.set(
+            title="Distance of f(−u)", xscale="log", xlabel="share of ‖f(u)‖, zero at the left end", xlim=(SMALL / 3, 5)
+        )
         axes.grid(visible=True, axis="x", alpha=0.3)
         axes.legend()
 
