@@ -21,13 +21,6 @@ ARTEFACT = toy(settings=SLOW, seeds=1)
 STEPS = 3 * -(-2000 // 32)
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    where = place(tmp_path_factory.mktemp("undisturbed"))
-    assert run([ARTEFACT], "cpu", where, make_executor("local", 2)) == {"done": 2}
-    return numbers(store.results(where.results)[0])
-
-
 def begin(folder):
     return subprocess.Popen([sys.executable, "-m", "tests.bench.toy", str(folder)], stderr=subprocess.DEVNULL)
 
@@ -42,6 +35,22 @@ def wait_for_checkpoint(where, step, seconds=60):
     while last_checkpoint(where) < step:
         assert time.monotonic() < until, "no checkpoint was written"
         time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What two runners find that begin at once on the same folder, and do nothing twice."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    runners = [begin(folder), begin(folder)]
+    assert [runner.wait(120) for runner in runners] == [0, 0]
+    lines = [line for path in place(folder).results.glob("*.jsonl") for line in store.read(path)[0]]
+    assert len(lines) == len({line["name"] for line in lines}) == 4
+    assert {line["state"] for line in lines} == {"done"}
+    return numbers(store.results(place(folder).results)[0])
+
+
+def test_two_runners_on_one_folder_do_nothing_twice(undisturbed):
+    assert len(undisturbed) == 2
 
 
 def test_a_killed_runner_loses_the_steps_since_a_checkpoint_at_most(tmp_path, undisturbed, monkeypatch):
@@ -59,16 +68,6 @@ def test_a_killed_runner_loses_the_steps_since_a_checkpoint_at_most(tmp_path, un
     assert run([ARTEFACT], "cpu", where, inline) == {"done": 2}
     assert steps[0] == kept
     assert len(steps) == 2 * STEPS - kept
-    assert numbers(store.results(where.results)[0]) == undisturbed
-
-
-def test_two_runners_on_one_folder_do_nothing_twice(tmp_path, undisturbed):
-    where = place(tmp_path)
-    runners = [begin(tmp_path), begin(tmp_path)]
-    assert [runner.wait(120) for runner in runners] == [0, 0]
-    lines = [line for path in where.results.glob("*.jsonl") for line in store.read(path)[0]]
-    assert len(lines) == len({line["name"] for line in lines}) == 4
-    assert {line["state"] for line in lines} == {"done"}
     assert numbers(store.results(where.results)[0]) == undisturbed
 
 
