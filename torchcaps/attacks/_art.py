@@ -31,7 +31,7 @@ def toolbox(seed: int) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module=r"(art|tqdm)\.")
-            _check()
+            require()
             yield
     finally:
         logger.setLevel(level)
@@ -39,11 +39,12 @@ def toolbox(seed: int) -> Iterator[None]:
         random.setstate(of_python)
 
 
-def _check() -> None:
+def require() -> None:
+    """Say what is missing where the extra `attacks` is."""
     try:
         import art.attacks.evasion  # type: ignore[import-untyped]  # noqa: F401
     except ModuleNotFoundError as missing:
-        raise ModuleNotFoundError(f"this attack needs {missing.name}: pip install 'torchcaps[attacks]'") from missing
+        raise ModuleNotFoundError(f"attacks need {missing.name}: pip install 'torchcaps[attacks]'") from missing
 
 
 class Scores(nn.Module):
@@ -118,6 +119,6 @@ def classifier(
     )
 
 
-def array(tensor: Tensor) -> "np.ndarray[Any, Any]":
+def array(tensor: Tensor) -> np.ndarray:
     """A tensor as the array that ART takes."""
     return tensor.detach().float().cpu().numpy()

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from torchcaps.data import Batch, Dataset
 from torchcaps.layers import CapsuleLayer
-from torchcaps.measures._axes import line_style
+from torchcaps.measures._axes import COLOURS, line_style
 from torchcaps.measures._layers import (
     capsule_layers,
     children,
@@ -88,12 +88,12 @@ class DynamicsResult(Result):
         """dyr (or dys) by layer; a dot for each capsule where it is dyr."""
         name, said = (("dyr", "dyr: 1 is a perfect routing"), ("dys", "dys: expected targets"))[panel]
         at = range(len(self.layers))
-        for k, part in enumerate(("living", "printed")):
+        for k, part in enumerate(("printed", "living")):
             found = [getattr(layer, part) for layer in self.layers]
             if panel == 0:
                 dots = [(x, v) for x, d in zip(at, found, strict=True) for v in (d.by_capsule if d else ()) if v]
                 places = [x + 0.16 * (k - 0.5) for x, _ in dots]
-                axes.scatter(places, [v for _, v in dots], s=5, alpha=0.35, color=line_style(k)["color"], linewidths=0)
+                axes.scatter(places, [v for _, v in dots], s=16, alpha=0.5, color=COLOURS[k], linewidths=0)
             values = [float("nan") if d is None or getattr(d, name) is None else getattr(d, name) for d in found]
             label = {"living": "living capsules", "printed": "all capsules"}[part]
             axes.plot(at, values, label=label, **line_style(k))
