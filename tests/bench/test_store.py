@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 from torchcaps.bench import store
 for k in range(40):
-    store.append(Path(sys.argv[1]), {"name": f"{sys.argv[2]}-{k}", "job": "judging", "state": "done", "pad": "x" * 5000})
+    line = {"name": f"{sys.argv[2]}-{k}", "job": "judging", "state": "done", "pad": "x" * 5000}
+    store.append(Path(sys.argv[1]), line)
 """
 
 

@@ -13,7 +13,7 @@ from torchcaps.bench.runner import run
 from torchcaps.bench.table import Column, grid
 
 TINY = {"images": 300, "epochs": 1}
-SLOW = {"images": 6000, "epochs": 4}
+SLOW = {"images": 2000, "epochs": 3}
 PRINTED = {"accuracy": 49.61}
 
 
@@ -35,7 +35,7 @@ def toy(rows=("rba", "rba_bias"), *, settings=TINY, version=1, seeds=2, others=N
             "lr": 5e-3,
             "validation": 0.0,
             "save_every": 20,
-        },  # fmt: skip
+        },
         measures=(MeasureSpec("accuracy", {"on": "accuracy", "count": 200}),),
         budgets={"smoke": budget, "cpu": budget},
         tables=(grid(made, [Column("accuracy", "accuracy")]),),
