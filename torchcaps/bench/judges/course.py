@@ -17,5 +17,8 @@ def course(subject: Subject) -> Found:
         raise ValueError("the training has no validation accuracies: its settings hold no images out")
     drops = np.maximum(0, -np.diff(curve))
     steps = [entry["step"] for entry in history if "validation_accuracy" in entry]
-    numbers = {"mean validation": Number(float(curve.mean())), "jitter": Number(float(drops.mean()) if len(drops) else 0.0)}
+    numbers = {
+        "mean validation": Number(float(curve.mean())),
+        "jitter": Number(float(drops.mean()) if len(drops) else 0.0),
+    }
     return Found(numbers, {"course": list(zip(steps, curve.round(5).tolist(), strict=True))})

@@ -90,7 +90,9 @@ ARTEFACT = Artefact(
                 "one number of iterations for each routing (2, 3 and 2) instead of the best of 1 to 5",
             ),
         ),
-        "paper": Budget(minutes=350_000, seeds=3, cuts=("the models' own numbers of iterations, not the best of 1 to 5",)),
+        "paper": Budget(
+            minutes=350_000, seeds=3, cuts=("the models' own numbers of iterations, not the best of 1 to 5",)
+        ),
     },
     tables=(
         grid(TEN, [Column(ACCURACY, "accuracy"), Column(COUNT, "parameters/10", "count")], "CIFAR-10"),
