@@ -2,8 +2,8 @@
 
     torchcaps bench run tsai2020/table1 --scale cpu
 
-Cost at `cpu`: about 75 minutes of one core, for networks that see 80,000 images and stay far from convergence. Expected:
-undecided orders at that size; the counts of parameters hold. The published figures of inverted attention come from code
+Cost at `cpu`: about 75 minutes of one core, for networks that see 80,000 images and stay far from convergence.
+Expected: undecided orders at that size; the counts of parameters hold. The published figures of inverted attention come from code
 that mixes up poses and positions in its convolutional layers: the rows called "as released" do the same.
 """
 
