@@ -14,7 +14,6 @@ from torchcaps.measures._axes import COLOURS
 from torchcaps.measures._layers import capsule_layers, layer_names
 from torchcaps.measures.result import Result, Table
 from torchcaps.network import CapsNet, Model
-from torchcaps.schedule import sequential
 from torchcaps.types import Capsules, Parse, Record
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def layer_symmetry(layer: CapsuleLayer, below: Capsules) -> tuple[Asymmetry, Asy
     """
     sums = dict[str, _Distance]()
     with torch.no_grad():
-        plain, negated = (sequential([layer], Capsules(s * below.pose, below.act))[0][-1].capsules for s in (1, -1))
+        plain, negated = (layer(Capsules(s * below.pose, below.act)) for s in (1, -1))
     _add(sums, {"pose": plain.pose, "activation": plain.act}, {"pose": negated.pose, "activation": negated.act})
     return sums["pose"].result("pose"), sums["activation"].result("activation")
 

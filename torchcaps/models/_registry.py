@@ -88,7 +88,8 @@ def create_model(name: str, *, pretrained: bool = False, **options: Any) -> Mode
 
     Every model takes `num_classes`, `in_chans`, `image_size` and `width`, and `standardise`, whether it sees every
     image with mean 0 and deviation 1; its `loss` is a name, or a dictionary of a name and options. Every capsule model
-    also takes `routing`, a name or a factory, and `backbone`, a name or a module. The rest are the papers' ablations.
+    also takes `routing`, a name or a factory, `routing_options` for it, and `backbone`, a name or a module. The rest
+    are the papers' ablations.
 
     >>> net = create_model("sabour2017/capsnet", num_classes=5, in_chans=3, image_size=48, width=0.1)
     >>> net(torch.rand(2, 3, 48, 48)).scores.shape

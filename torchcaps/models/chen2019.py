@@ -17,6 +17,7 @@ from torchcaps.losses import make_loss
 from torchcaps.models._assemble import (
     Reconstruction,
     RoutingChoice,
+    RoutingOptions,
     Size,
     assemble,
     choose_routing,
@@ -47,6 +48,7 @@ def gcaps(
     rows: int = 1,
     backbone: Backbone = None,
     routing: RoutingChoice = "trainable",
+    routing_options: RoutingOptions = None,
     reconstruction: Reconstruction = "conditional",
     loss: str = "margin",
 ) -> CapsNet:
@@ -60,7 +62,7 @@ def gcaps(
         choose_backbone(backbone, convolutions(in_chans, [(widen(channels, width), 9, 1)]), in_chans, width),
         image_shape(in_chans, image_size),
         partial(PrimaryCapsules, n=widen(32, width), d=8, kernel=9, stride=2, squash=squash_exp),
-        [partial(CapsuleLayer, n=num_classes, d=d, rows=rows, routing=choose_routing(routing, _OWN))],
+        [partial(CapsuleLayer, n=num_classes, d=d, rows=rows, routing=choose_routing(routing, _OWN, routing_options))],
         reconstruction=reconstruction,
         loss=loss,
     )
@@ -103,6 +105,7 @@ def multi_gcaps(
     width: float = 1.0,
     backbone: Backbone = None,
     routing: RoutingChoice = "trainable",
+    routing_options: RoutingOptions = None,
     loss: str = "margin",
 ) -> CapsNet:
     """The multi-layer G-CapsNet of the supplement's table: two convolutions without bias, three capsule layers.
@@ -112,7 +115,7 @@ def multi_gcaps(
     """
 
     def pick(own: RoutingFactory) -> RoutingFactory:
-        return choose_routing(routing, {**_OWN, "trainable": own})
+        return choose_routing(routing, {**_OWN, "trainable": own}, routing_options)
 
     conv = nn.Conv2d(in_chans, widen(64, width), 7, bias=False)
     local = partial(Trainable, per_position=True, squash=relu_squash)

@@ -17,6 +17,7 @@ from torchcaps.losses import make_loss
 from torchcaps.models._assemble import (
     Reconstruction,
     RoutingChoice,
+    RoutingOptions,
     Size,
     assemble,
     choose_routing,
@@ -26,7 +27,7 @@ from torchcaps.models._assemble import (
 )
 from torchcaps.models._backbones import Backbone, choose_backbone, convolutions
 from torchcaps.network import CapsNet, ConvNet, Model
-from torchcaps.routing import Dynamic, Uniform
+from torchcaps.routing import Dynamic, RoutingFactory, Uniform
 from torchcaps.types import CapsShape, Capsules, Parse, Record, check_record
 
 Grouping = Literal["sum", "length", "linear"]
@@ -41,6 +42,7 @@ def capsnet(
     kernel: int = 9,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
+    routing_options: RoutingOptions = None,
     share: Share = "none",
     squash: bool = True,
     reconstruction: Reconstruction = "conditional",
@@ -60,7 +62,8 @@ def capsnet(
     image = image_shape(in_chans, image_size)
     types = widen(32, width)
     own = convolutions(in_chans, [(widen(256, width), kernel, 1)])
-    chosen = choose_routing(routing, {"dynamic": partial(Dynamic, squash=g), "uniform": partial(Uniform, squash=g)})
+    squashed: dict[str, RoutingFactory] = {"dynamic": partial(Dynamic, squash=g), "uniform": partial(Uniform, squash=g)}
+    chosen = choose_routing(routing, squashed, routing_options)
     return assemble(
         choose_backbone(backbone, own, in_chans, width),
         image,

@@ -13,6 +13,7 @@ from torchcaps.layers import CapsuleLayer, PrimaryCapsules
 from torchcaps.models._assemble import (
     Reconstruction,
     RoutingChoice,
+    RoutingOptions,
     Size,
     assemble,
     choose_routing,
@@ -36,6 +37,7 @@ def capsnet(
     dim: int = 8,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
+    routing_options: RoutingOptions = None,
     reconstruction: Reconstruction = "conditional",
     loss: str = "margin",
 ) -> CapsNet:
@@ -53,7 +55,7 @@ def capsnet(
         "dynamic": partial(Dynamic, squash=squash_exp, prior=True),
         "uniform": partial(Uniform, over="parents", squash=squash_exp),
     }
-    chosen = choose_routing(routing, own)
+    chosen = choose_routing(routing, own, routing_options)
     n = widen(capsules, width)
     image = image_shape(in_chans, image_size)
     convs = choose_backbone(backbone, _convolutions(in_chans, width, n * dim), in_chans, width)

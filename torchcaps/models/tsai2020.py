@@ -11,10 +11,11 @@ from torch import nn
 
 from torchcaps.functional import identity
 from torchcaps.layers import ActivationHead, CapsuleLayer, LinearHead, PrimaryCapsules
-from torchcaps.layers.capsule import Compat
+from torchcaps.layers.capsule import Compat, Competition
 from torchcaps.losses import make_loss
 from torchcaps.models._assemble import (
     RoutingChoice,
+    RoutingOptions,
     Size,
     assemble,
     choose_routing,
@@ -44,6 +45,7 @@ def inverted(
     iters: int = 2,
     backbone: Backbone = None,
     routing: RoutingChoice = "inverted_attention",
+    routing_options: RoutingOptions = None,
     norm: bool = True,
     activations: bool = False,
     concurrently: bool = True,
@@ -64,7 +66,7 @@ def inverted(
     side = (6 if large else 4) if side is None else side
     d, types = side * side, widen(32, width)
     own = partial(InvertedAttention, iters=iters, norm=norm, activations=activations)
-    chosen = choose_routing(routing, {"inverted_attention": own})
+    chosen = choose_routing(routing, {"inverted_attention": own}, routing_options)
     conv = nn.Conv2d(in_chans, widen(128 if large else 256, width), 3, 2, 1)
     layer = partial(CapsuleLayer, rows=side, routing=chosen, compat=compat)
     middle = [partial(layer, n=widen(20, width))] if large else []
@@ -94,6 +96,7 @@ def dynamic(
     deep: bool = False,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
+    routing_options: RoutingOptions = None,
     loss: str = "margin",
 ) -> CapsNet:
     """CapsNet for CIFAR (tables 4 and 5): 9×9 convolutions, 2048 capsules of 8, class capsules of 16, no decoder.
@@ -102,7 +105,7 @@ def dynamic(
         deep: whether a residual backbone with a stage of 256 takes the place of the first convolution and the stride.
     """
     own = tsai_resnet(in_chans, width, last=256) if deep else convolutions(in_chans, [(widen(256, width), 9, 1)])
-    chosen = choose_routing(routing, {"dynamic": partial(Dynamic, iters=iters)})
+    chosen = choose_routing(routing, {"dynamic": partial(Dynamic, iters=iters)}, routing_options)
     return assemble(
         choose_backbone(backbone, own, in_chans, width),
         image_shape(in_chans, image_size),
@@ -121,13 +124,21 @@ def em(
     iters: int = 2,
     backbone: Backbone = None,
     routing: RoutingChoice = "em",
+    routing_options: RoutingOptions = None,
+    competition: Competition = "window",
     loss: str = "spread",
 ) -> CapsNet:
-    """Matrix capsules with EM routing (tables 6 and 7); the last layer shares its maps over positions."""
+    """Matrix capsules with EM routing (tables 6 and 7); the last layer shares its maps over positions.
+
+    Args:
+        competition: where a child's parents compete. "window", the default, shares a child out anew in each window it
+            is in; "grid" shares it once among all the parents it reaches, as Hinton et al. 2018 do.
+    """
     types = widen(32, width)
     channels = widen(256, width)
     conv = nn.Sequential(nn.Conv2d(in_chans, channels, 4, 2, 1), nn.BatchNorm2d(channels), nn.ReLU())
-    layer = partial(CapsuleLayer, rows=4, routing=choose_routing(routing, {"em": partial(EM, iters=iters)}))
+    chosen = choose_routing(routing, {"em": partial(EM, iters=iters)}, routing_options)
+    layer = partial(CapsuleLayer, rows=4, competition=competition, routing=chosen)
     return assemble(
         choose_backbone(backbone, conv, in_chans, width),
         image_shape(in_chans, image_size),
@@ -185,6 +196,7 @@ def diverse(
     squashed: bool = False,
     backbone: Backbone = None,
     routing: RoutingChoice = "inverted_attention",
+    routing_options: RoutingOptions = None,
     loss: str = "bce",
 ) -> CapsNet:
     """The capsule networks for DiverseMultiMNIST (tables 10 and 11): 64-D poses, one convolutional and one full layer.
@@ -200,7 +212,7 @@ def diverse(
         "inverted_attention": partial(InvertedAttention, iters=iters),
         "dynamic": Dynamic,
     }
-    layer = partial(CapsuleLayer, rows=rows, routing=choose_routing(routing, own))
+    layer = partial(CapsuleLayer, rows=rows, routing=choose_routing(routing, own, routing_options))
     conv = nn.Conv2d(in_chans, widen(1024, width), 3, 2, 1)
     first = partial(PrimaryCapsules, n=n, d=64, kernel=3, stride=2, bias=False)
     return assemble(
