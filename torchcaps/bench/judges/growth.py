@@ -11,7 +11,7 @@ CONTENDERS = {"dense": "RBA, dense", "fused": "RBA, fused", "attention": "MHSA"}
 
 
 def growth(
-    subject: Subject,
+    subject: Subject,  # noqa: ARG001  # nothing is trained, and each seed is a repetition
     *,
     contender: str,
     ns: Sequence[int] = (16, 32, 64, 128),
