@@ -84,12 +84,13 @@ def convnet_fc(
     in_chans: int = 1,
     image_size: Size = 40,
     width: float = 1.0,
+    narrow: float = 1.0,
     kernel: int = 5,
     units: tuple[int, int] = (328, 192),
     loss: str = "ce",
 ) -> ConvNet:
     """ConvNet-FC: three convolutions and two fully connected layers (section 3), the baseline of Sabour et al. 2017."""
-    channels = [widen(c, width) for c in (256, 256, 128)]
+    channels = [widen(c, width * narrow) for c in (256, 256, 128)]
     convs = convolutions(in_chans, [(c, kernel, 1) for c in channels])
     c, h, w = feature_shape(convs, image_shape(in_chans, image_size))
     first, second = (widen(u, width) for u in units)

@@ -68,6 +68,7 @@ def deep(
     in_chans: int = 1,
     image_size: Size = 28,
     width: float = 1.0,
+    narrow: float = 1.0,
     depth: int = 5,
     bias: bool = False,
     relu: bool = False,
@@ -81,6 +82,7 @@ def deep(
     """CapsNet with hidden layers of 16 capsules of 12 between primary and class capsules (section 5.3).
 
     Args:
+        narrow: factor of the convolutions and of the types of primary capsules, beside `width`.
         depth: capsule layers in all, primary and class capsules included.
         bias: with or without the paper's remedy.
         relu: whether primary capsules pass a ReLU, as section 1 says of CapsNet, instead of keeping their signs.
@@ -94,12 +96,13 @@ def deep(
     below, above = STARTS[start]
     layer = partial(_layer, routing=routing, options=routing_options, bias=bias, std=0.1)
     hidden = partial(layer, n=widen(16, width), d=12)
-    first = convolutions(in_chans, [(widen(256, width), 9, 1)])
+    first = convolutions(in_chans, [(widen(256, width * narrow), 9, 1)])
     _start(first[0], below)
+    types = widen(32, width * narrow)
     net = assemble(
-        choose_backbone(backbone, first, in_chans, width),
+        choose_backbone(backbone, first, in_chans, width * narrow),
         image_shape(in_chans, image_size),
-        partial(PrimaryCapsules, n=widen(32, width), d=8, kernel=9, stride=2, squash=_relu_squash if relu else squash),
+        partial(PrimaryCapsules, n=types, d=8, kernel=9, stride=2, squash=_relu_squash if relu else squash),
         [*[hidden] * (depth - 2), partial(layer, n=num_classes, d=16)],
         reconstruction=reconstruction,
         loss=loss,
@@ -125,6 +128,7 @@ def sign(
     in_chans: int = 1,
     image_size: Size = 1,
     width: float = 1.0,
+    narrow: float = 1.0,
     bias: bool = False,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
@@ -140,7 +144,7 @@ def sign(
     """
     layer = partial(_layer, d=1, routing=routing, options=routing_options, bias=bias, std=0.5)
     model = assemble(
-        choose_backbone(backbone, nn.Identity(), in_chans, width),
+        choose_backbone(backbone, nn.Identity(), in_chans, width * narrow),
         image_shape(in_chans, image_size),
         _as_it_is,
         [partial(layer, n=widen(20, width)), partial(layer, n=num_classes)],
