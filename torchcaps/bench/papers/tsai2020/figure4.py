@@ -103,11 +103,11 @@ ARTEFACT = Artefact(
     budgets={
         "smoke": Budget(
             minutes=0.6,
-            seeds=2,
-            settings={"images": 128, "epochs": 1, "options": {"width": 0.05}},
+            seeds=1,
+            settings={"images": 100, "epochs": 1, "options": {"width": 0.05}},
             measures={"accuracy": {"count": 50}},
             cut=frozenset(f"{kind}_{t}" for kind in KINDS for t in (2, 3, 4)),
-            cuts=("128 images, one epoch, a twentieth of the width; 1 and 5 iterations",),
+            cuts=("100 images, one epoch, a twentieth of the width; 1 and 5 iterations",),
         ),
         "cpu": Budget(
             minutes=70,

@@ -68,10 +68,10 @@ ARTEFACT = Artefact(
     budgets={
         "smoke": Budget(
             minutes=0.4,
-            seeds=2,
-            settings={"images": 200, "epochs": 1, "options": {"width": 0.05}},
-            measures={"accuracy": {"count": 100}},
-            cuts=("200 images, one epoch, a twentieth of the width",),
+            seeds=1,
+            settings={"images": 100, "epochs": 1, "options": {"width": 0.05}},
+            measures={"accuracy": {"count": 50}},
+            cuts=("100 images, one epoch, a twentieth of the width",),
         ),
         "cpu": Budget(
             minutes=80,

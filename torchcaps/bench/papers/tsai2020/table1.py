@@ -74,11 +74,11 @@ ARTEFACT = Artefact(
     budgets={
         "smoke": Budget(
             minutes=0.5,
-            seeds=2,
-            settings={"images": 200, "epochs": 1, "options": {"width": 0.05}},
-            measures={"accuracy": {"count": 100}},
+            seeds=1,
+            settings={"images": 100, "epochs": 1, "options": {"width": 0.05}},
+            measures={"accuracy": {"count": 50}},
             cut=frozenset(row.id for row in HUNDRED),
-            cuts=("200 images, one epoch, a twentieth of the width; no CIFAR-100",),
+            cuts=("100 images, one epoch, a twentieth of the width; no CIFAR-100",),
         ),
         "cpu": Budget(
             minutes=75,
