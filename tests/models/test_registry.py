@@ -41,6 +41,10 @@ def test_unknown_names_are_answered_with_the_nearest(name, hint):
         ({"image_size": 28.0}, r"image_size=28\.0 is not allowed"),
         ({"image_size": 0}, "image_size=0 is not allowed"),
         ({"routing": None}, "routing=None is not allowed: give a name or a factory"),
+        (
+            {"routing_options": {"itres": 2}},
+            "routing_options has 'itres', which is not allowed: the routing takes iters",
+        ),
         ({"image_size": 6}, r"the backbone cannot take images of \(1, 6, 6\)"),
         ({"image_size": 12}, "is larger than the grid"),
     ],

@@ -17,6 +17,7 @@ from torchcaps.losses import make_loss
 from torchcaps.models._assemble import (
     Reconstruction,
     RoutingChoice,
+    RoutingOptions,
     Size,
     assemble,
     choose_routing,
@@ -26,7 +27,7 @@ from torchcaps.models._assemble import (
 )
 from torchcaps.models._backbones import Backbone, choose_backbone, convolutions
 from torchcaps.network import CapsNet, ConvNet, Model
-from torchcaps.routing import Dynamic, Uniform
+from torchcaps.routing import Dynamic, RoutingFactory, Uniform
 from torchcaps.types import CapsShape, Capsules, Parse, Record, check_record
 
 Grouping = Literal["sum", "length", "linear"]
@@ -41,6 +42,7 @@ def capsnet(
     kernel: int = 9,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
+    routing_options: RoutingOptions = None,
     share: Share = "none",
     squash: bool = True,
     reconstruction: Reconstruction = "conditional",
@@ -60,7 +62,8 @@ def capsnet(
     image = image_shape(in_chans, image_size)
     types = widen(32, width)
     own = convolutions(in_chans, [(widen(256, width), kernel, 1)])
-    chosen = choose_routing(routing, {"dynamic": partial(Dynamic, squash=g), "uniform": partial(Uniform, squash=g)})
+    squashed: dict[str, RoutingFactory] = {"dynamic": partial(Dynamic, squash=g), "uniform": partial(Uniform, squash=g)}
+    chosen = choose_routing(routing, squashed, routing_options)
     return assemble(
         choose_backbone(backbone, own, in_chans, width),
         image,
@@ -81,12 +84,13 @@ def convnet_fc(
     in_chans: int = 1,
     image_size: Size = 40,
     width: float = 1.0,
+    narrow: float = 1.0,
     kernel: int = 5,
     units: tuple[int, int] = (328, 192),
     loss: str = "ce",
 ) -> ConvNet:
     """ConvNet-FC: three convolutions and two fully connected layers (section 3), the baseline of Sabour et al. 2017."""
-    channels = [widen(c, width) for c in (256, 256, 128)]
+    channels = [widen(c, width * narrow) for c in (256, 256, 128)]
     convs = convolutions(in_chans, [(c, kernel, 1) for c in channels])
     c, h, w = feature_shape(convs, image_shape(in_chans, image_size))
     first, second = (widen(u, width) for u in units)

@@ -13,6 +13,7 @@ from torchcaps.layers import CapsuleLayer, PrimaryCapsules
 from torchcaps.models._assemble import (
     Reconstruction,
     RoutingChoice,
+    RoutingOptions,
     Size,
     assemble,
     choose_routing,
@@ -31,20 +32,26 @@ def capsnet(
     in_chans: int = 1,
     image_size: Size = 40,
     width: float = 1.0,
+    narrow: float = 1.0,
     layers: int = 5,
     capsules: int = 16,
     dim: int = 8,
+    init_std: float | None = None,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
+    routing_options: RoutingOptions = None,
     reconstruction: Reconstruction = "conditional",
     loss: str = "margin",
 ) -> CapsNet:
     """Capsule layers of equal size up to the class capsules (section 3.2), learned priors, squash (1 − e^−‖u‖).
 
     Args:
+        narrow: factor of the convolutions below the last, which gives the primary capsules their numbers.
         layers: capsule layers in all, primary and class capsules included.
         capsules: in each layer but the last.
         dim: of every capsule.
+        init_std: deviation of the first weights, of which the paper says nothing; the library's own if not given, with
+            which parents begin as long as their children. With 0.2 the networks look like the paper's.
         routing: "dynamic" (routing by agreement), or "uniform" coupling, c = 1/parents.
     """
     if layers < 2:
@@ -53,18 +60,18 @@ def capsnet(
         "dynamic": partial(Dynamic, squash=squash_exp, prior=True),
         "uniform": partial(Uniform, over="parents", squash=squash_exp),
     }
-    chosen = choose_routing(routing, own)
+    chosen = choose_routing(routing, own, routing_options)
     n = widen(capsules, width)
     image = image_shape(in_chans, image_size)
-    convs = choose_backbone(backbone, _convolutions(in_chans, width, n * dim), in_chans, width)
+    convs = choose_backbone(backbone, _convolutions(in_chans, width * narrow, n * dim), in_chans, width * narrow)
     c, h, w = feature_shape(convs, image)
     whole = nn.Conv2d(c, n * dim, (h, w), groups=c) if c == n * dim else nn.Conv2d(c, n * dim, (h, w))
-    hidden = partial(CapsuleLayer, n=n, d=dim, routing=chosen)
+    layer = partial(CapsuleLayer, d=dim, init_std=init_std, routing=chosen)
     return assemble(
         nn.Sequential(convs, whole),
         image,
         partial(PrimaryCapsules, n=n, d=dim, kernel=None, squash=squash_exp),
-        [*[hidden] * (layers - 2), partial(CapsuleLayer, n=num_classes, d=dim, routing=chosen)],
+        [*[partial(layer, n=n)] * (layers - 2), partial(layer, n=num_classes)],
         reconstruction=reconstruction,
         loss=loss,
     )

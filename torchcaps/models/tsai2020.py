@@ -11,10 +11,11 @@ from torch import nn
 
 from torchcaps.functional import identity
 from torchcaps.layers import ActivationHead, CapsuleLayer, LinearHead, PrimaryCapsules
-from torchcaps.layers.capsule import Compat
+from torchcaps.layers.capsule import Compat, Competition
 from torchcaps.losses import make_loss
 from torchcaps.models._assemble import (
     RoutingChoice,
+    RoutingOptions,
     Size,
     assemble,
     choose_routing,
@@ -40,10 +41,12 @@ def inverted(
     in_chans: int = 3,
     image_size: Size = 32,
     width: float = 1.0,
+    narrow: float = 1.0,
     side: int | None = None,
     iters: int = 2,
     backbone: Backbone = None,
     routing: RoutingChoice = "inverted_attention",
+    routing_options: RoutingOptions = None,
     norm: bool = True,
     activations: bool = False,
     concurrently: bool = True,
@@ -53,6 +56,7 @@ def inverted(
     """Two convolutional and one or two fully connected capsule layers of matrix capsules (tables 8 and 9).
 
     Args:
+        narrow: factor of the convolutions and of the types of primary capsules, beside `width`.
         side: of a pose matrix; 4 as for CIFAR-10, 6 with a layer of 20 capsules more as for CIFAR-100; by the number of
             classes if not given.
         iters: routing iterations.
@@ -62,16 +66,16 @@ def inverted(
     """
     large = num_classes >= MANY_CLASSES if side is None else side > 4
     side = (6 if large else 4) if side is None else side
-    d, types = side * side, widen(32, width)
+    d, types, first = side * side, widen(32, width), widen(32, width * narrow)
     own = partial(InvertedAttention, iters=iters, norm=norm, activations=activations)
-    chosen = choose_routing(routing, {"inverted_attention": own})
-    conv = nn.Conv2d(in_chans, widen(128 if large else 256, width), 3, 2, 1)
+    chosen = choose_routing(routing, {"inverted_attention": own}, routing_options)
+    conv = nn.Conv2d(in_chans, widen(128 if large else 256, width * narrow), 3, 2, 1)
     layer = partial(CapsuleLayer, rows=side, routing=chosen, compat=compat)
     middle = [partial(layer, n=widen(20, width))] if large else []
     return assemble(
-        choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, width),
+        choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, width * narrow),
         image_shape(in_chans, image_size),
-        partial(PrimaryCapsules, n=types, d=d, bias=False, norm=True, squash=identity, activation="one"),
+        partial(PrimaryCapsules, n=first, d=d, bias=False, norm=True, squash=identity, activation="one"),
         [
             partial(layer, n=types, window=3, stride=2),
             partial(layer, n=types, window=3),
@@ -94,6 +98,7 @@ def dynamic(
     deep: bool = False,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
+    routing_options: RoutingOptions = None,
     loss: str = "margin",
 ) -> CapsNet:
     """CapsNet for CIFAR (tables 4 and 5): 9×9 convolutions, 2048 capsules of 8, class capsules of 16, no decoder.
@@ -102,7 +107,7 @@ def dynamic(
         deep: whether a residual backbone with a stage of 256 takes the place of the first convolution and the stride.
     """
     own = tsai_resnet(in_chans, width, last=256) if deep else convolutions(in_chans, [(widen(256, width), 9, 1)])
-    chosen = choose_routing(routing, {"dynamic": partial(Dynamic, iters=iters)})
+    chosen = choose_routing(routing, {"dynamic": partial(Dynamic, iters=iters)}, routing_options)
     return assemble(
         choose_backbone(backbone, own, in_chans, width),
         image_shape(in_chans, image_size),
@@ -118,20 +123,29 @@ def em(
     in_chans: int = 3,
     image_size: Size = 32,
     width: float = 1.0,
+    narrow: float = 1.0,
     iters: int = 2,
     backbone: Backbone = None,
     routing: RoutingChoice = "em",
+    routing_options: RoutingOptions = None,
+    competition: Competition = "window",
     loss: str = "spread",
 ) -> CapsNet:
-    """Matrix capsules with EM routing (tables 6 and 7); the last layer shares its maps over positions."""
+    """Matrix capsules with EM routing (tables 6 and 7); the last layer shares its maps over positions.
+
+    Args:
+        competition: where a child's parents compete. "window", the default, shares a child out anew in each window it
+            is in; "grid" shares it once among all the parents it reaches, as Hinton et al. 2018 do.
+    """
     types = widen(32, width)
-    channels = widen(256, width)
+    channels, first = widen(256, width * narrow), widen(32, width * narrow)
     conv = nn.Sequential(nn.Conv2d(in_chans, channels, 4, 2, 1), nn.BatchNorm2d(channels), nn.ReLU())
-    layer = partial(CapsuleLayer, rows=4, routing=choose_routing(routing, {"em": partial(EM, iters=iters)}))
+    chosen = choose_routing(routing, {"em": partial(EM, iters=iters)}, routing_options)
+    layer = partial(CapsuleLayer, rows=4, competition=competition, routing=chosen)
     return assemble(
-        choose_backbone(backbone, conv, in_chans, width),
+        choose_backbone(backbone, conv, in_chans, width * narrow),
         image_shape(in_chans, image_size),
-        partial(PrimaryCapsules, n=types, d=16, squash=identity, activation="learned"),
+        partial(PrimaryCapsules, n=first, d=16, squash=identity, activation="learned"),
         [
             partial(layer, n=types, window=3, stride=2),
             partial(layer, n=types, window=3),
@@ -179,17 +193,20 @@ def diverse(
     in_chans: int = 1,
     image_size: Size = 36,
     width: float = 1.0,
+    narrow: float = 1.0,
     rows: int = 8,
     types: int = 16,
     iters: int = 2,
     squashed: bool = False,
     backbone: Backbone = None,
     routing: RoutingChoice = "inverted_attention",
+    routing_options: RoutingOptions = None,
     loss: str = "bce",
 ) -> CapsNet:
     """The capsule networks for DiverseMultiMNIST (tables 10 and 11): 64-D poses, one convolutional and one full layer.
 
     Args:
+        narrow: factor of the convolution and of the types of primary capsules, beside `width`.
         rows: 8 for matrix poses, 1 for vectors.
         types: of capsules; 16 in the tables.
         squashed: whether capsules are squashed and routed layer by layer, as for dynamic routing, instead of normalised
@@ -200,11 +217,11 @@ def diverse(
         "inverted_attention": partial(InvertedAttention, iters=iters),
         "dynamic": Dynamic,
     }
-    layer = partial(CapsuleLayer, rows=rows, routing=choose_routing(routing, own))
-    conv = nn.Conv2d(in_chans, widen(1024, width), 3, 2, 1)
-    first = partial(PrimaryCapsules, n=n, d=64, kernel=3, stride=2, bias=False)
+    layer = partial(CapsuleLayer, rows=rows, routing=choose_routing(routing, own, routing_options))
+    conv = nn.Conv2d(in_chans, widen(1024, width * narrow), 3, 2, 1)
+    first = partial(PrimaryCapsules, n=widen(types, width * narrow), d=64, kernel=3, stride=2, bias=False)
     return assemble(
-        choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, width),
+        choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, width * narrow),
         image_shape(in_chans, image_size),
         first if squashed else partial(first, norm=True, squash=identity, activation="one"),
         [partial(layer, n=n, window=3), partial(layer, n=num_classes)],
@@ -220,15 +237,17 @@ def diverse_cnn(
     in_chans: int = 1,
     image_size: Size = 36,
     width: float = 1.0,
+    narrow: float = 1.0,
     pool: bool = True,
     loss: str = "bce",
 ) -> ConvNet:
     """The baseline CNN for DiverseMultiMNIST (table 12).
 
     Args:
+        narrow: factor of the convolutions, beside `width`, which also changes the 640 units.
         pool: a linear layer at each position and their average, or one linear layer over the whole map.
     """
-    c, units = widen(1024, width), widen(640, width)
+    c, units = widen(1024, width * narrow), widen(640, width)
     convs = nn.Sequential(
         nn.Conv2d(in_chans, c, 3, 2, 1),
         nn.ReLU(),
