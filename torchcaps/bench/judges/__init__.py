@@ -2,10 +2,10 @@
 
 from torchcaps.bench.judges.accuracy import accuracy
 from torchcaps.bench.judges.course import course
+from torchcaps.bench.judges.full_size import full_size
 from torchcaps.bench.judges.growth import growth
 from torchcaps.bench.judges.iterations import iterations
 from torchcaps.bench.judges.onset import onset
-from torchcaps.bench.judges.parameters import parameters
 from torchcaps.bench.judges.symmetry import symmetry
 from torchcaps.bench.subject import Judge
 
@@ -15,6 +15,6 @@ JUDGES: dict[str, Judge] = {
     "growth": growth,
     "iterations": iterations,
     "onset": onset,
-    "parameters": parameters,
+    "full_size": full_size,
     "symmetry": symmetry,
 }
