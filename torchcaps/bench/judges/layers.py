@@ -7,7 +7,7 @@ from torchcaps.bench.subject import Found, Subject
 from torchcaps.models import create_model
 
 
-def layers(subject: Subject, *, model: str) -> Found:
+def layers(_: Subject, *, model: str) -> Found:
     """Convolutions, then maps and couplings of each capsule layer, in the order of chen2019's supplement, and all."""
     with torch.device("meta"):
         net = create_model(model)

@@ -8,7 +8,9 @@ from torchcaps.bench.evidence import Number
 from torchcaps.bench.subject import Found, Subject, images
 
 
-def transferred(subject: Subject, *, count: int = 0, eps: Sequence[float] = (), unclipped: Sequence[float] = ()) -> Found:
+def transferred(
+    subject: Subject, *, count: int = 0, eps: Sequence[float] = (), unclipped: Sequence[float] = ()
+) -> Found:
     """Accuracy on the substitute's adversarial images, and what is answered to them.
 
     Args:

@@ -11,7 +11,9 @@ from torchcaps.models import card, create_model
 from torchcaps.network import Model
 
 
-def step_time(subject: Subject, *, model: str, against: str, width: float = 1.0, batch: int = 32, rounds: int = 9) -> Found:
+def step_time(
+    subject: Subject, *, model: str, against: str, width: float = 1.0, batch: int = 32, rounds: int = 9
+) -> Found:
     """The ratio of the least times of a step, the model's own routing over another's, in turns.
 
     Args:

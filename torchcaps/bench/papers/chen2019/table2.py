@@ -7,7 +7,7 @@ are below what this size can tell; a step with trainable coupling takes about as
 """
 
 from torchcaps.bench.artefact import Artefact, Budget, Row
-from torchcaps.bench.claims import below, counted, every, greater
+from torchcaps.bench.claims import Claim, below, counted, every, greater
 from torchcaps.bench.evidence import At
 from torchcaps.bench.jobs import MeasureSpec
 from torchcaps.bench.table import Column, grid
@@ -52,12 +52,12 @@ CAPSULES = {"mnist": ("fc", "fc_plain", "conv", "conv_plain"), "cifar10": ("fc",
 C = {"mnist": 11_520, "cifar10": 20_480}  # the coefficients c, which CapsNet computes instead
 
 
-def _errors(data: str) -> object:
+def _errors(data: str) -> Claim:
     lower = (greater(f"{name}_{data}", f"cnn_{data}", "accuracy") for name in CAPSULES[data])
     return every(*lower, greater(f"cnn_{data}", f"capsnet_{data}", "accuracy"))
 
 
-def _sizes(data: str) -> list[object]:
+def _sizes(data: str) -> list[Claim]:
     capsnet = At(f"capsnet_{data}", "parameters/10")
     room = C[data] / {"mnist": 8_215_568, "cifar10": 2_653_696}[data]
     return [counted(At(f"{name}_{data}", "parameters/10"), "<=", capsnet, tolerance=room) for name in CAPSULES[data]]
