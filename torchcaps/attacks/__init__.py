@@ -12,6 +12,7 @@ from torchcaps.attacks.acgan_images import drawn_by, sheet
 from torchcaps.attacks.acgan_training import train_acgan
 from torchcaps.attacks.attacked import Attacked, attacked
 from torchcaps.attacks.autoattack import AutoAttack
+from torchcaps.attacks.chosen import Chosen
 from torchcaps.attacks.decline import decline
 from torchcaps.attacks.fgsm import FGSM
 from torchcaps.attacks.masking import MaskedGradientsWarning, without_gradient
@@ -29,6 +30,7 @@ __all__ = [
     "Attack",
     "Attacked",
     "AutoAttack",
+    "Chosen",
     "Discriminator",
     "Fixed",
     "Generator",

@@ -59,6 +59,8 @@ class Attacked(Dataset):
     def __init__(self, attack: Attack, model: Model, data: Dataset) -> None:
         super().__init__(data.classes, data.image_shape, seed=data.seed)
         self.attack, self.model, self.data = attack, model, data
+        if len(data):
+            single(data.batch(torch.arange(1)).labels)
         self._kept = dict[tuple[int, int], Batch]()
 
     def __len__(self) -> int:

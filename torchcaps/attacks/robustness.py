@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
+from torchcaps.attacks._art import require
 from torchcaps.attacks._base import Attack, bound_in_words
 from torchcaps.attacks.attacked import BLOCK, attacked
 from torchcaps.attacks.fgsm import FGSM
@@ -111,6 +112,7 @@ def robustness(model: Model, data: Dataset, attacks: Sequence[Attack], *, progre
         attacks: all of one norm, and all clipped or none.
         progress: told after each batch what is going on, how many images are done, of how many.
     """
+    require()
     check_alike(attacks)
     loss = next((attack.loss for attack in attacks if isinstance(attack, FGSM | PGD | Universal)), "ce")
     clean = judge(model, data, "clean", progress)
@@ -120,8 +122,8 @@ def robustness(model: Model, data: Dataset, attacks: Sequence[Attack], *, progre
         curves[attack.name] = (*curves.get(attack.name, ()), Point(attack.eps, found))
     right = {name: {p.at: p.found.right for p in points} for name, points in curves.items()}
     masked = signs(right, clean.right, without_gradient(model, data, loss))
-    for said in masked:
-        warnings.warn(f"gradients look masked: {said}", MaskedGradientsWarning, stacklevel=2)
+    if masked:
+        warnings.warn(f"gradients look masked: {'; '.join(masked)}", MaskedGradientsWarning, stacklevel=2)
     return Robustness("eps", bound_in_words(attacks[0]), clean, curves, masked)
 
 

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
+
+from torchcaps.measures import Starvation
 
 if TYPE_CHECKING:
     from torchcaps.train.loop import Training
@@ -12,8 +14,9 @@ if TYPE_CHECKING:
 Entry = dict[str, Any]
 
 
-class Callback:
-    """A watcher of a training; each of its methods may be left as it is.
+@runtime_checkable
+class Callback(Protocol):
+    """A watcher of a training; a subclass may leave each of its methods as it is.
 
     It sees the whole `Training`: `training.model`, `training.batch`, `training.step`, the number of steps done, and
     `training.settings`. Of several processes each has a watcher of its own; the state of the first is kept.
@@ -65,7 +68,7 @@ class GradientNorm(Callback):
         self.total, self.steps = state
 
 
-CALLBACKS: dict[str, Callable[..., Callback]] = {"gradient_norm": GradientNorm}
+CALLBACKS: dict[str, Callable[..., Callback]] = {"gradient_norm": GradientNorm, "starvation": Starvation}
 """Callbacks that `Settings` can name; each is built with its options."""
 
 
