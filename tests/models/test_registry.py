@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from torchcaps.models import create_model, from_pretrained, list_models
+from torchcaps.models import card, create_model, from_pretrained, list_models
 from torchcaps.models._assemble import feature_shape
 
 
@@ -77,6 +77,16 @@ def test_a_backbone_must_return_a_feature_map():
         feature_shape(Named(), (1, 8, 8))
     with pytest.raises(ValueError, match=r"a feature map .* is needed"):
         feature_shape(torch.nn.Flatten(), (1, 8, 8))
+
+
+@pytest.mark.parametrize("name", [name for name in list_models() if card(name).routing])
+def test_with_a_backbone_of_ones_own_the_papers_is_not_built(name, monkeypatch):
+    built = []
+    monkeypatch.setattr(torch.nn.Conv2d, "reset_parameters", lambda self: built.append(self.kernel_size))
+    backbone = torch.nn.Identity()
+    create_model(name, width=0.1, backbone=backbone)
+    primary = 2 if card(name).routing == "em" and name.startswith("tsai2020") else 1
+    assert len(built) == (0 if name == "peer2021/sign" else primary)
 
 
 def test_patterns():
