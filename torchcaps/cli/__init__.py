@@ -8,7 +8,7 @@ try:
 except ModuleNotFoundError:
     sys.exit("The torchcaps command needs the extra 'train': pip install 'torchcaps[train]'")
 
-from torchcaps.cli import data, demo, doctor, evaluate, export, models, predict, train
+from torchcaps.cli import attack, bench, data, demo, doctor, evaluate, export, models, predict, train
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -16,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Capsule networks: train them, judge them, look inside.",
 )
+app.command()(attack.attack)
 app.command()(demo.demo)
 app.command()(doctor.doctor)
 app.command()(evaluate.evaluate)
@@ -23,6 +24,7 @@ app.command()(models.models)
 app.command()(predict.predict)
 app.command()(train.train)
 app.command()(export.export)
+app.add_typer(bench.app, name="bench")
 app.add_typer(data.app, name="data")
 
 

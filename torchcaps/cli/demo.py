@@ -2,6 +2,7 @@
 
 import importlib.util
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,6 +76,7 @@ def _sign(epochs: int, seed: int) -> None:
     """Four small networks, the paper's table beside."""
     import torch
     from rich.console import Console
+    from rich.progress import Progress
     from rich.table import Table
 
     from torchcaps.bench.demo.sign import TABLE_1, train_sign
@@ -83,11 +85,12 @@ def _sign(epochs: int, seed: int) -> None:
     console = Console()
     console.print("Is a number positive? Capsule networks 1 → 20 → 2, with and without a bias (peer2021, table 1).")
     made = Table("routing", "bias", "paper, 50 epochs", f"here, {epochs} epochs")
-    for row in TABLE_1:
-        bias = "yes" if row.bias else "no"
-        with console.status(f"{row.name}, bias: {bias} …"):
-            score = train_sign(row, epochs, seed)
-        made.add_row(row.name, bias, f"{row.paper:.2f} %", f"{100 * score.value:.2f} %")
+    with Progress(console=console, transient=True) as progress:
+        for row in TABLE_1:
+            bias = "yes" if row.bias else "no"
+            task = progress.add_task(f"{row.name}, bias: {bias}", total=epochs)
+            score = train_sign(row, epochs, seed, partial(progress.advance, task))
+            made.add_row(row.name, bias, f"{row.paper:.2f} %", f"{100 * score.value:.2f} %")
     console.print(made)
     console.print("Training accuracy. Without a bias, u and −u give the same class scores: chance is all there is.")
 

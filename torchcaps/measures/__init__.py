@@ -18,6 +18,7 @@ from torchcaps.measures.invariance import Invariance, InvarianceResult
 from torchcaps.measures.iterations import IterationsResult, iterations
 from torchcaps.measures.onset import OnsetResult, onset
 from torchcaps.measures.overlap import overlap
+from torchcaps.measures.parse_tree import ParseTree, ParseTreeResult
 from torchcaps.measures.predictions import Predictions, PredictionsResult
 from torchcaps.measures.result import Nothing, Result, Table
 from torchcaps.measures.routing_dynamics import DynamicsResult, RoutingDynamics
@@ -119,6 +120,8 @@ __all__ = [
     "Measure",
     "Nothing",
     "OnsetResult",
+    "ParseTree",
+    "ParseTreeResult",
     "Predictions",
     "PredictionsResult",
     "Progress",

@@ -115,6 +115,7 @@ def complexity(
     backward: bool = False,
     seconds: float = 0.2,
     device: str = "cpu",
+    contenders: Sequence[str] = tuple(CONTENDERS),
     progress: Progress = silent,
 ) -> ComplexityResult:
     """Parameters, multiply-adds, time and peak memory of layers from n vectors of d to as many, and how they grow.
@@ -131,10 +132,11 @@ def complexity(
         batch: images at once.
         backward: whether gradients are computed too.
         seconds: for how long each layer is timed.
+        contenders: names of `CONTENDERS`, if not all.
         progress: told after each layer how many are done, of how many.
     """
-    grid = [(name, n, d) for name in CONTENDERS for n in ns for d in ds]
-    points: dict[str, list[Point]] = {name: [] for name in CONTENDERS}
+    grid = [(name, n, d) for name in contenders for n in ns for d in ds]
+    points: dict[str, list[Point]] = {name: [] for name in contenders}
     for done, (name, n, d) in enumerate(grid, 1):
         points[name].append(_point(CONTENDERS[name], n, d, batch, seconds, device, backward=backward))
         progress(done, len(grid))

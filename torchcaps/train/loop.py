@@ -107,7 +107,7 @@ class Training:
     def train_on(self, batch: Batch) -> None:
         """One step on a global batch, of which this process takes its part."""
         share = self.step / self.total
-        torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * 4096 + self.fabric.global_rank)
+        self._seed()
         self.objective.train()
         self.objective.anneal(share)
         for group in self.optimiser.param_groups:
@@ -120,6 +120,7 @@ class Training:
         found = self._reduce(torch.stack([loss.detach().double(), outcome.hits.double() * float(weight > 0)]))
         mean = found[0] / self.fabric.world_size
         if not torch.isfinite(mean):
+            self._seed()  # what was dropped is dropped again
             with self.fabric.autocast():
                 raise located(self.objective, self.batch, self.step, float(mean))
         self.fabric.backward(loss)
@@ -127,6 +128,9 @@ class Training:
         n = len(batch.images)
         for name, value in (("loss", float(mean) * n), ("hits", float(found[1])), ("images", float(n))):
             self.sums[name] += value
+
+    def _seed(self) -> None:
+        torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * 4096 + self.fabric.global_rank)
 
     def _move(self) -> None:
         """From gradients to the next weights."""
