@@ -96,9 +96,9 @@ def test_bad_files_do_not_stop_the_others(give, capsnet, folder, tmp_path):
     assert "0.png" in done.stdout
     lines = done.stderr.splitlines()
     assert len(lines) == 3
-    assert "bad.png: cannot identify image file" in lines[0]
+    assert "bad.png: not PNG, JPEG, WebP, BMP, TIFF or GIF" in lines[0]
     assert "missing.png: No such file" in lines[1]
-    assert "empty: the folder holds no .png" in lines[2]
+    assert "empty: the folder holds no images" in lines[2]
     assert ["error" in answer for answer in answers(*asked)] == [True, False, True, True]
 
 

@@ -1,5 +1,6 @@
 """What every data set is: samples by index, whole batches at once."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -81,6 +82,8 @@ class Stored(Dataset):
     def split(self, held_out: int | float, *, seed: int = 0) -> tuple["Stored", "Stored"]:
         """All but a random part, and that part: training and validation, disjoint.
 
+        Copies of an image that is held out are held out as well, so that no image is on both sides.
+
         Args:
             held_out: how many samples, or what share of them.
         """
@@ -90,4 +93,12 @@ class Stored(Dataset):
                 f"held_out={held_out} is not allowed: between 1 and {len(self) - 1} samples can be held out"
             )
         order = permutation(seed, 0, len(self))
-        return self.select(order[count:]), self.select(order[:count])
+        held, rest = order[:count].tolist(), order[count:].tolist()
+        seen = {_contents(self.images[k]) for k in held}
+        copies = [k for k in rest if _contents(self.images[k]) in seen]
+        kept = [k for k in rest if k not in set(copies)] if copies else rest
+        return self.select(torch.tensor(kept)), self.select(torch.tensor(held + copies))
+
+
+def _contents(image: UInt8[Tensor, "c h w"]) -> bytes:
+    return hashlib.sha256(image.cpu().numpy().tobytes()).digest()

@@ -1,10 +1,15 @@
 """Numbers and their signs (peer2021, section 5.2)."""
 
+from typing import Any
+
 from jaxtyping import Int
 from torch import Tensor
 
 from torchcaps.data._dataset import Batch, Dataset
 from torchcaps.data._random import uniform
+
+APART = {"train": 0, "test": 1, "validation": 1000}
+LEAP = 2048  # between the seeds of two users, so that no part of one's numbers is another part of the other's
 
 
 class Sign(Dataset):
@@ -17,6 +22,15 @@ class Sign(Dataset):
     def __init__(self, *, count: int = 20_000, seed: int = 0) -> None:
         super().__init__(("negative", "positive"), (1, 1, 1), seed=seed)
         self.count = count
+
+    @classmethod
+    def part(cls, name: str, *, seed: int = 0, **options: Any) -> "Sign":
+        """The numbers to learn from, to validate or to test by: drawn with seeds of their own.
+
+        >>> Sign.part("test").seed, Sign.part("train", seed=1).seed
+        (1, 2048)
+        """
+        return cls(seed=seed * LEAP + APART[name], **options)
 
     def __len__(self) -> int:
         return self.count

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch.nn import functional as F
 
-from torchcaps.data import GENERATORS, Dataset, Sign, Stored, load
+from torchcaps.data import GENERATORS, Dataset, OwnImages, Sign, Stored, list_datasets, load, look_through
+from torchcaps.data.resize import resized
+from torchcaps.data.sign import APART
 from torchcaps.train.settings import Settings
 
 
@@ -28,21 +29,43 @@ def load_splits(settings: Settings) -> Splits:
         if settings.image_size not in (None, *train.image_shape[1:]):
             raise _fixed(settings, train.image_shape)
         return Splits(train, judge[0] if judge else None)
-    splits = split(load_part(settings, "train"), settings)
+    splits = _own(settings) if _is_own(settings) else split(load_part(settings, "train"), settings)
     if isinstance(splits.train, Stored):
         splits.train.seed = settings.seed  # of the order
     return splits
 
 
-def load_part(settings: Settings, name: str) -> Dataset:
-    """The training or test split at the size the training wants."""
-    path = Path(settings.data)
+def _is_own(settings: Settings) -> bool:
+    return settings.data not in list_datasets()
+
+
+def _own(settings: Settings) -> Splits:
+    """A user's own images: which are to judge by, their contents decide."""
+    own = _look_through(settings)
+    share = 0.0 if settings.overfit else settings.validation
+    train = _sized(own.load("train", validation=share), settings)
+    if settings.overfit:
+        return split(train, settings)
+    return Splits(train, _sized(own.load("validation", validation=share), settings) if share else None)
+
+
+def _look_through(settings: Settings) -> OwnImages:
     options: dict[str, Any] = {}
-    if path.is_dir():
+    if Path(settings.data).is_dir():
         options = {"image_size": settings.image_size or 64}
         if "in_chans" in settings.options:
             options["in_chans"] = settings.options["in_chans"]
-    data = load(settings.data, name, **options)
+    return look_through(settings.data, **options)
+
+
+def load_part(settings: Settings, name: str) -> Dataset:
+    """The training or test split at the size the training wants."""
+    if _is_own(settings):
+        return _sized(_look_through(settings).load(name), settings)
+    return _sized(load(settings.data, name), settings)
+
+
+def _sized(data: Dataset, settings: Settings) -> Dataset:
     if settings.image_size is None or data.image_shape[1:] == (settings.image_size,) * 2:
         return data
     if not isinstance(data, Stored):
@@ -62,7 +85,7 @@ def split(data: Dataset, settings: Settings) -> Splits:
     if isinstance(data, Stored):
         return Splits(*data.split(settings.validation, seed=settings.seed))
     if isinstance(data, Sign):
-        return Splits(data, Sign(seed=settings.seed + 1000))
+        return Splits(data, Sign(count=data.count, seed=data.seed + APART["validation"]))
     raise ValueError(
         f"validation={settings.validation} is not allowed for {type(data).__name__}: only stored images can be parted; "
         f"give validation=0, or validation images of your own"
@@ -74,16 +97,3 @@ def _fixed(settings: Settings, made: tuple[int, int, int]) -> ValueError:
         f"image_size={settings.image_size} is not allowed for {settings.data}: its images are made at "
         f"{made[1]}×{made[2]}"
     )
-
-
-def resized(data: Stored, size: int) -> Stored:
-    """Every image as a square of another size.
-
-    >>> resized(Stored(torch.zeros(2, 1, 28, 28, dtype=torch.uint8), torch.tensor([0, 1]), ("a", "b")), 32).image_shape
-    (1, 32, 32)
-    """
-    parts = [
-        F.interpolate(part.float(), (size, size), mode="bilinear", antialias=True).round().clamp(0, 255).to(torch.uint8)
-        for part in data.images.split(1024)
-    ]
-    return Stored(torch.cat(parts), data.labels, data.classes, seed=data.seed)
