@@ -23,7 +23,7 @@ from torchcaps.models._pretrained import SHIPPED
 from torchcaps.network import CONFIG, WEIGHTS
 from torchcaps.train import fit
 
-FAST = {"lr": 3e-3, "schedule": "one_cycle", "batch_size": 100}
+FAST = {"lr": 3e-3, "lr_schedule": "one_cycle", "batch_size": 100}
 RECIPES: dict[str, dict[str, Any]] = {
     "sabour2017/capsnet": {"data": "mnist", "epochs": 3, "options": {"width": 0.25}, **FAST},
     "mitterreiter2023/capsnet": {

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import torchcaps.sklearn
 from torchcaps import CapsNetClassifier
-from torchcaps import sklearn as classifier
 
 NAMES = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
 # A check of scikit-learn's that fails, and why: there is none. Half of one is skipped where pandas is not installed.
@@ -135,4 +135,4 @@ def test_without_scikit_learn_the_message_says_what_to_install(monkeypatch):
     with pytest.raises(
         ModuleNotFoundError, match=r"needs scikit-learn 1.6 or later: pip install 'torchcaps\[sklearn\]'"
     ):
-        runpy.run_path(classifier.__file__)
+        runpy.run_path(torchcaps.sklearn.__file__)

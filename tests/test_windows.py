@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
+from torchcaps.layers import CapsuleLayer
+from torchcaps.types import CapsShape, Capsules
 from torchcaps.windows import Windows, pair
 
 
@@ -53,6 +55,41 @@ def test_grid_competition_shares_each_child_once(g):
             if child > 0:
                 mine = who == child
                 torch.testing.assert_close(c[b][mine], logits[b][mine].flatten().softmax(0).reshape(-1, j))
+
+
+@settings(max_examples=100, deadline=None)
+@given(geometry())
+def test_places_are_those_of_a_loop(g):
+    """Every entry of a coupling, from the definition of a window; and the same entries again, child by child."""
+    windows = Windows(g["grid"], g["n"], window=g["window"], stride=g["stride"], padding=g["padding"])
+    l, (sh, sw), (ph, pw), n = g["window"][1], g["stride"], g["padding"], g["n"]
+    coupling, places = torch.rand(2, *windows.grid_out, windows.i, 3), windows.places.tolist()
+    reached = {(y, x, t): {} for y in range(g["grid"][0]) for x in range(g["grid"][1]) for t in range(n)}
+    for h in range(windows.grid_out[0]):
+        for w in range(windows.grid_out[1]):
+            for i in range(windows.i):
+                child = (h * sh - ph + i // n // l, w * sw - pw + i // n % l, i % n)
+                if child not in reached:
+                    child = (-1, -1, -1)
+                else:
+                    reached[child][h, w] = coupling[:, h, w, i]
+                assert tuple(places[h][w][i]) == child
+    rows, parents = windows.by_child(coupling), windows.parents
+    assert parents.shape[2] == max(len(seen) for seen in reached.values()) == rows.shape[4]
+    for (y, x, t), seen in reached.items():
+        named = [tuple(p) for p in parents[y, x].tolist()]
+        assert sorted(p for p in named if p != (-1, -1)) == sorted(seen)
+        for p, parent in enumerate(named):
+            assert torch.equal(rows[:, y, x, t, p], seen.get(parent, torch.zeros(2, 3)))
+
+
+def test_a_layer_that_competes_across_the_grid_shares_each_child_once():
+    """What `by_child` is for: the parents that a child reaches, summed over all the windows it is in."""
+    layer = CapsuleLayer(CapsShape((5, 4), 2, 4), 3, 4, window=3, stride=2, padding=1, competition="grid")
+    pose = torch.randn(2, 5, 4, 2, 4)
+    [state] = layer.route(Capsules(pose, pose.norm(dim=-1)), "last")
+    rows = layer.windows.by_child(state.coupling)
+    torch.testing.assert_close(rows.sum((-2, -1)), torch.ones(2, 5, 4, 2))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from torchcaps._version import __version__
 from torchcaps.layers import CapsuleLayer, Decoder, Head, PrimaryCapsules
+from torchcaps.layers.standardise import standardise
 from torchcaps.losses import CrossEntropy, Loss, MarginLoss
 from torchcaps.schedule import Schedule, sequential
 from torchcaps.types import Parse, Record, check_record
@@ -26,6 +27,7 @@ class Model(nn.Module):
         loss: from class scores and multi-hot targets to a number; what the paper trains with, unless chosen otherwise.
         decoder: from a parse and labels to images, or None.
         recipe: the name and options that `create_model` built it from; empty for a network put together by hand.
+        standardises: whether it sees every image with mean 0 and deviation 1.
     """
 
     loss: nn.Module
@@ -35,6 +37,16 @@ class Model(nn.Module):
         super().__init__()
         self.loss, self.decoder = loss, decoder
         self.recipe: dict[str, Any] = {}
+        self.standardises = False
+
+    def standardise(self) -> None:
+        """From now on see every image with mean 0 and deviation 1, in training and wherever it is asked afterwards.
+
+        It stands before `forward`, so that it holds for every kind of network, and images stay numbers from 0 to 1.
+        """
+        if not self.standardises:
+            self.standardises = True
+            self.register_forward_pre_hook(_standardised)
 
     def forward(self, x: Tensor, record: Record = "none") -> Parse:
         """How the network understands the images; `record` says how much of it is kept."""
@@ -73,6 +85,10 @@ class Model(nn.Module):
         config = {"format": FORMAT, "torchcaps": __version__, **self.recipe, "sha256": digest}
         (target / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
         return target
+
+
+def _standardised(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    return standardise(inputs[0]), *inputs[1:]
 
 
 class CapsNet(Model):

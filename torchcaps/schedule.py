@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from torchcaps.layers import CapsuleLayer
-from torchcaps.types import Capsules, Record, State
+from torchcaps.types import Capsules, Record, State, keeps
 
 Schedule = Callable[[Sequence[CapsuleLayer], Capsules, Record], list[list[State]]]
 """Runs all layers above the primary capsules; the last state of each layer's list is its result."""
@@ -14,13 +14,8 @@ def sequential(layers: Sequence[CapsuleLayer], primary: Capsules, record: Record
     history: list[list[State]] = []
     below = primary
     for layer in layers:
-        votes, iters = layer.votes(below), layer.routing.iters
-        states: list[State] = []
-        for t in range(iters):
-            before = states[-1] if states else None
-            states.append(layer.step(votes, before, t, record=_wanted(record, t, iters)))
-        history.append(states if record == "all" else states[-1:])
-        below = states[-1].capsules
+        history.append(layer.route(below, record))
+        below = history[-1][-1].capsules
     return history
 
 
@@ -41,16 +36,12 @@ def concurrent(
     history: list[list[State]] = []
     for layer in layers:
         below = history[-1][0].capsules if history else primary
-        history.append([layer.step(layer.votes(below), None, 0, record=_wanted(record, 0, sweeps))])
+        history.append([layer.step(layer.votes(below), None, 0, record=keeps(record, 0, sweeps))])
     for t in range(1, sweeps):
         belows = [primary, *(states[-1].capsules for states in history[:-1])]
         for depth, (layer, below, states) in enumerate(zip(layers, belows, history, strict=True)):
             sweeps_left, layers_above = sweeps - 1 - t, len(layers) - 1 - depth
             if record == "none" and layers_above > sweeps_left:
                 continue
-            states.append(layer.step(layer.votes(below), states[-1], t, record=_wanted(record, t, sweeps)))
+            states.append(layer.step(layer.votes(below), states[-1], t, record=keeps(record, t, sweeps)))
     return history if record == "all" else [states[-1:] for states in history]
-
-
-def _wanted(record: Record, t: int, iters: int) -> bool:
-    return record == "all" or (record == "last" and t == iters - 1)

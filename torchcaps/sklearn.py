@@ -114,11 +114,11 @@ class CapsNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         names = [str(name) for name in self.classes_]
         data = Rows(rows, labels, names, self.image_shape_, scale=self._scale, seed=seed)
-        told: dict[str, Any] = {name: getattr(self, name) for name in ("epochs", "batch_size", "lr")}
-        told["precision"] = "64" if given is None else "32"  # scikit-learn computes tables in double precision
+        settings: dict[str, Any] = {name: getattr(self, name) for name in ("epochs", "batch_size", "lr")}
+        settings["precision"] = "64" if given is None else "32"  # scikit-learn computes tables in double precision
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            run = fit(self._network(table=given is None), data, seed=seed, validation=0.0, quiet=True, **told)
+            run = fit(self._network(table=given is None), data, seed=seed, validation=0.0, quiet=True, **settings)
         self.model_, self.history_ = run.model, run.history
         return self
 

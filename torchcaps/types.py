@@ -2,7 +2,7 @@
 
     b batch · h w grid · n capsules at a position · d pose (flat)
     i children in a window · j parents at a position · a rows · x y columns of a pose
-    m instances, the flattened (h w b) of a fused pass
+    k positions of a window · p windows that hold a child · m instances, the flattened (h w b) of a fused pass
 
 A vector pose is a matrix pose with one row, so a pose travels flat (`d`) and only the votes split
 it into rows and columns. A fully connected layer is a convolutional one whose window is the grid.
@@ -21,6 +21,15 @@ def check_record(record: str) -> None:
     """Refuse a record that is none of the three."""
     if record not in RECORDS:
         raise ValueError(f"record={record!r} is not allowed: choose one of {', '.join(map(repr, RECORDS))}")
+
+
+def keeps(record: Record, t: int, iters: int) -> bool:
+    """Whether the couplings of iteration `t`, counted from 0, stay in its state.
+
+    >>> keeps("last", 1, 3), keeps("last", 2, 3)
+    (False, True)
+    """
+    return record == "all" or (record == "last" and t == iters - 1)
 
 
 class Capsules(NamedTuple):

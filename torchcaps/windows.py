@@ -1,7 +1,7 @@
-"""Which children each parent sees: one index buffer serves gathering, padding and competition."""
+"""Which children each parent sees: one index buffer serves gathering, padding, competition and places."""
 
 import torch
-from einops import rearrange
+from einops import rearrange, repeat
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -21,7 +21,10 @@ def pair(value: Pair, what: str) -> tuple[int, int]:
 
 
 class Windows(nn.Module):
-    """Windows of `window` positions, `stride` apart, over a `grid` padded by `padding`.
+    """Windows of `window` positions, `stride` apart, over a `grid` of `n` capsules a position, padded by `padding`.
+
+    They give couplings their geometry: `places` says which child an entry comes from, `parents` who sees a child, and
+    `by_child` brings the entries to the children.
 
     >>> Windows((6, 6), 32, window=3, stride=2).grid_out
     (2, 2)
@@ -80,6 +83,60 @@ class Windows(nn.Module):
         at = torch.arange(self.window[axis], device="cpu")[:, None] - self.padding[axis]
         at = at + torch.arange(self.grid_out[axis], device="cpu") * self.stride[axis]
         return torch.where((at < 0) | (at >= self.grid[axis]), -1, at)
+
+    def _entries(self) -> Int[Tensor, "h w p"]:
+        """Which of a coupling's entries (h w k) speak of each child position, in order; −1 where fewer than p do."""
+        position, entry = self.index.flatten().sort(stable=True)
+        rank = torch.arange(len(position), device=position.device) - torch.searchsorted(position, position)
+        child = position < self.grid[0] * self.grid[1]
+        table = position.new_full((self.grid[0] * self.grid[1], int(rank[child].max()) + 1), -1)
+        table[position[child], rank[child]] = entry[child]
+        return rearrange(table, "(h w) p -> h w p", w=self.grid[1])
+
+    @property
+    def places(self) -> Int[Tensor, "h w i 3"]:
+        """Row, column and type of the child behind each entry of a coupling (b h w i j); −1, −1, −1 for padding.
+
+        >>> Windows((3, 3), 2, window=2, padding=1).places[0, 0].tolist()
+        [[-1, -1, -1], [-1, -1, -1], [-1, -1, -1], [-1, -1, -1], [-1, -1, -1], [-1, -1, -1], [0, 0, 0], [0, 0, 1]]
+        """
+        (h, w), width = self.grid_out, self.grid[1]
+        row = repeat(self.index // width, "h w k -> h w (k n)", n=self.n)
+        col = repeat(self.index % width, "h w k -> h w (k n)", n=self.n)
+        kind = torch.arange(self.n, device=self.index.device)
+        places = torch.stack([row, col, repeat(kind, "n -> h w (k n)", h=h, w=w, k=self.index.shape[-1])], dim=-1)
+        return places if self.missing is None else places.masked_fill(self.missing[..., None], -1)
+
+    @property
+    def parents(self) -> Int[Tensor, "h w p 2"]:
+        """Row and column of every parent position whose window holds the child position (h, w).
+
+        A position at the edge may be seen by fewer than the p that see others: −1, −1 stand for the rest. A child
+        reaches all the parents there, so `(parents[..., 0] >= 0).sum(-1) * j` in all.
+
+        >>> Windows((3, 3), 2, window=2).parents[0, 1].tolist()
+        [[0, 0], [0, 1], [-1, -1], [-1, -1]]
+        """
+        entry = self._entries()
+        at = entry // self.index.shape[-1]
+        both = torch.stack([at // self.grid_out[1], at % self.grid_out[1]], dim=-1)
+        return both.masked_fill((entry < 0)[..., None], -1)
+
+    def by_child(self, t: Float[Tensor, "b h w i *j"]) -> Float[Tensor, "b h2 w2 n p *j"]:
+        """What parents say of their windows' children, brought to the children: a coupling's row of each capsule below.
+
+        The p are those of `parents`, and zero where there is none. Padding, which is no child, is left out.
+
+        >>> Windows((3, 3), 2, window=2).by_child(torch.ones(1, 2, 2, 8, 5))[0, :, :, 0].sum((-2, -1))
+        tensor([[ 5., 10.,  5.],
+                [10., 20., 10.],
+                [ 5., 10.,  5.]])
+        """
+        entry = self._entries()
+        flat = rearrange(t, "b h w (k n) ... -> b (h w k) n ...", n=self.n)
+        flat = torch.cat([flat, torch.zeros_like(flat[:, :1])], dim=1)  # an entry of zeros, for those there are not
+        found = flat.index_select(1, (entry % flat.shape[1]).flatten())
+        return rearrange(found, "b (h w p) n ... -> b h w n p ...", h=self.grid[0], w=self.grid[1])
 
     def gather(self, t: Float[Tensor, "b h w n *d"]) -> Float[Tensor, "b h2 w2 i *d"]:
         """The children of every parent position, those of padding as zeros."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -11,8 +10,8 @@ from benchmarks import textbook
 from benchmarks.measure import Call, Effort, measure
 from benchmarks.speed.gemm import same_contraction
 from benchmarks.speed.result import OURS, TEXTBOOK, Mode, Row, Workload
+from torchcaps import ops
 from torchcaps.layers import CapsuleLayer
-from torchcaps.ops import native
 from torchcaps.routing import ROUTINGS
 from torchcaps.schedule import sequential
 from torchcaps.types import CapsShape, Capsules
@@ -126,5 +125,5 @@ def _also(layer: CapsuleLayer, batch: int, mode: Mode, call: Call) -> dict[str, 
 
 def _plainly(call: Call) -> None:
     """`call` with the passes in plain torch, as where there is no compiler."""
-    with patch.object(native, "serves", lambda _: False):
+    with ops.plainly():
         call()

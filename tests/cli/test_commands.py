@@ -64,7 +64,7 @@ def test_mistakes_are_said_in_a_line(monkeypatch, capsys):
     def broken(*args):
         raise ValueError("image_size=3 is not allowed")
 
-    monkeypatch.setattr("torchcaps.cli.sign.train_sign", broken)
+    monkeypatch.setattr("torchcaps.bench.demo.sign.train_sign", broken)
     monkeypatch.setattr(sys, "argv", ["torchcaps", "demo", "--sign"])
     with pytest.raises(SystemExit) as stop:
         main()

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import torchcaps.data
+from torchcaps.bench.demo.digits import CONTESTANTS, TESTS, Plan, load_digits
+from torchcaps.bench.demo.sign import TABLE_1
 from torchcaps.cli import app
 from torchcaps.cli.demo import NEEDED
-from torchcaps.cli.digits import CONTESTANTS, TESTS, Plan, load_digits
-from torchcaps.cli.sign import TABLE_1
 from torchcaps.data import DataUnavailableError
 
 

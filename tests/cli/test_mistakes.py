@@ -100,13 +100,13 @@ def test_mistakes(mistake, torchcaps, no_shape_checks):
 
 
 def test_settings_from_the_command_line():
-    assert settings_of(["precision=64", "epochs=3", "schedule=steps"]) == {
+    assert settings_of(["precision=64", "epochs=3", "lr_schedule=steps"]) == {
         "precision": "64",
         "epochs": 3,
-        "schedule": "steps",
+        "lr_schedule": "steps",
     }
     assert settings_of(['routing="em"', "layers=2"]) == {"options": {"routing": "em", "layers": 2}}
-    assert settings_of(["reconstruction=0.1"]) == {"reconstruction": 0.1}
+    assert settings_of(["reconstruction_weight=0.1"]) == {"reconstruction_weight": 0.1}
     assert settings_of(["reconstruction=none"]) == {"options": {"reconstruction": "none"}}
     assert settings_of([]) == {}
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from torchcaps.cli import app
 from torchcaps.cli import predict as command
+from torchcaps.data import Reading
 from torchcaps.losses import BinaryCrossEntropy, CrossEntropy, MarginLoss, SpreadLoss
 from torchcaps.models import create_model
 
@@ -24,7 +25,9 @@ def give(monkeypatch):
     """Makes load_run return a network, whatever directory is named."""
 
     def give(model, image_shape=SHAPE):
-        run = SimpleNamespace(model=model.eval(), classes=CLASSES, image_shape=image_shape)
+        run = SimpleNamespace(
+            model=model.eval(), classes=CLASSES, image_shape=image_shape, reading=Reading(image_shape)
+        )
         train = ModuleType("torchcaps.train")
         train.load_run = lambda directory: run
         monkeypatch.setitem(sys.modules, "torchcaps.train", train)
@@ -112,7 +115,7 @@ def test_the_parse(give, folder):
     with torch.no_grad():
         parse = net(pixels[None].float() / 255, record="last")
     layers, couplings = answer["parse"]["layers"], answer["parse"]["couplings"]
-    assert [layer["layer"] for layer in layers] == ["primary", "layer 1", "layer 2", "layer 3", "classes"]
+    assert [layer["layer"] for layer in layers] == ["primary", "hidden 1", "hidden 2", "hidden 3", "classes"]
     for layer, capsules in zip(layers, parse.capsules, strict=True):
         assert layer["grid"] == list(capsules.act.shape[1:3])
         values = [entry["activation"] for entry in layer["most_active"]]
@@ -135,7 +138,7 @@ def test_networks_without_activations_or_capsules(give, folder):
     (answer,) = answers(folder / "0.png", "--explain")
     assert "length" in answer["parse"]["layers"][-1]["most_active"][0]
     give(create_model("gu2021/convnet_avg", num_classes=3, in_chans=3, image_size=SHAPE[1:], width=0.02, kernel=3))
-    assert answers(folder / "0.png", "--explain")[0]["parse"] == {"layers": [], "couplings": []}
+    assert answers(folder / "0.png", "--explain")[0]["parse"] == {"layers": [], "couplings": [], "routes": []}
     assert "there is no parse to show" in invoke(folder / "0.png", "--explain").stdout
 
 

@@ -40,6 +40,25 @@ def test_window_as_large_as_the_grid_is_fully_connected():
 
 
 @each_routing
+def test_a_layer_can_be_called(name):
+    """By itself it does what the sequential schedule has it do, iteration by iteration."""
+    layer = CapsuleLayer(CapsShape((4, 4), 2, 4), 3, 4, window=3, padding=1, routing=ROUTINGS[name])
+    below = Capsules(*(t.float() for t in children(layer.shape_in)))
+    above = layer(below)
+    votes, state = layer.votes(below), None
+    for t in range(layer.routing.iters):
+        state = layer.step(votes, state, t, record=True)
+    assert torch.equal(above.pose, state.pose)
+    assert torch.equal(above.act, state.act)
+    for record, states in (("none", 1), ("last", 1), ("all", layer.routing.iters)):
+        kept = layer.route(below, record)
+        assert len(kept) == states
+        assert torch.equal(kept[-1].pose, above.pose)
+        assert (kept[-1].coupling is None) == (record == "none")
+    assert torch.equal(kept[-1].coupling, state.coupling)
+
+
+@each_routing
 @pytest.mark.parametrize("share", ["position", "all"])
 def test_shared_is_unshared_with_tied_weights(name, share):
     shape = CapsShape((4, 4), 3, 4)

@@ -52,7 +52,7 @@ def test_it_equals_a_loop(digits, single):
 def test_the_batch_size_changes_nothing_and_progress_is_told(digits):
     net, told = tiny(), []
     assert accuracy(net, digits, batch_size=7) == accuracy(
-        net, digits, batch_size=64, report=lambda *done: told.append(done)
+        net, digits, batch_size=64, progress=lambda *done: told.append(done)
     )
     assert told == [(64, 150), (128, 150), (150, 150)]
 

@@ -73,7 +73,7 @@ def test_generators(trained):
 def test_mistakes(trained):
     wrong = ask("--on", "clean,afine")
     assert wrong.exit_code != 0
-    assert "no measure 'afine': choose from 'clean', 'affine', 'overlap'" in str(wrong.exception)
+    assert "no view 'afine': choose from 'clean', 'affine', 'overlap'" in str(wrong.exception)
     trained.classes = ("cat", "dog")
     other = ask()
     assert other.exit_code != 0

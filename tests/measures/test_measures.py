@@ -1,11 +1,11 @@
-"""What every measure promises of every network: a share with its interval, repeatable, and the network left alone."""
+"""What accuracy promises on every view of every network: a share with its interval, repeatable, network untouched."""
 
 import pytest
 import torch
 
 from torchcaps.data import Sign
 from torchcaps.data.glyphs import load_glyphs
-from torchcaps.measures import MEASURES, check_measures, measure
+from torchcaps.measures import VIEWS, check_views, measure
 from torchcaps.models import create_model
 
 MODELS = ("sabour2017/capsnet", "tsai2020/inverted_simple", "gu2021/convnet_avg", "gu2021/convnet_cr")
@@ -17,12 +17,12 @@ def digits():
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("what", MEASURES)
+@pytest.mark.parametrize("what", VIEWS)
 def test_the_contract(name, what, digits):
     net = create_model(name, width=0.05, in_chans=1, image_size=28).train()
     before = {key: value.clone() for key, value in net.state_dict().items()}
     told = []
-    first = measure(net, [what], digits, batch_size=25, report=lambda *progress: told.append(progress))
+    first = measure(net, [what], digits, batch_size=25, progress=lambda *progress: told.append(progress))
     again = measure(net, (what,), digits)
     assert first == again
     score = first[what]
@@ -36,17 +36,17 @@ def test_the_contract(name, what, digits):
 
 def test_several_at_once(digits):
     net = create_model("gu2021/convnet_avg", width=0.02, image_size=28)
-    scores = measure(net, list(MEASURES), digits)
-    assert list(scores) == list(MEASURES)
-    assert scores == {name: measure(net, name, digits)[name] for name in MEASURES}
+    scores = measure(net, list(VIEWS), digits)
+    assert list(scores) == list(VIEWS)
+    assert scores == {name: measure(net, name, digits)[name] for name in VIEWS}
 
 
 def test_wrong_names_are_quoted():
-    with pytest.raises(ValueError, match="no measure 'afine', 'x': choose from 'clean', 'affine', 'overlap'"):
-        check_measures(["clean", "afine", "x"])
-    with pytest.raises(ValueError, match="nothing to measure: choose from 'clean'"):
-        check_measures([])
-    with pytest.raises(ValueError, match="no measure 'wrong'"):
+    with pytest.raises(ValueError, match="no view 'afine', 'x': choose from 'clean', 'affine', 'overlap'"):
+        check_views(["clean", "afine", "x"])
+    with pytest.raises(ValueError, match="nothing to judge by: choose from 'clean'"):
+        check_views([])
+    with pytest.raises(ValueError, match="no view 'wrong'"):
         measure(create_model("peer2021/sign"), "wrong", Sign(count=10))
 
 

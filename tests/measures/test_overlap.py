@@ -7,7 +7,7 @@ from torch import nn
 from torchcaps.data import Overlapping, Sign
 from torchcaps.data.glyphs import load_glyphs
 from torchcaps.measures import accuracy, overlap
-from torchcaps.measures.overlap import Framed, framed
+from torchcaps.measures._canvas import Framed, framed
 from torchcaps.models import create_model
 from torchcaps.network import ConvNet
 

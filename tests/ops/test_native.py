@@ -1,121 +1,19 @@
-"""The native passes equal the plain ones, in values and gradients, for any shape."""
+"""The native library: how it is built, when it is loaded, and that threads change nothing."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from torchcaps import ops
+from tests.ops.agreement import PASSES, draw
+from torchcaps.ops import native
+from torchcaps.ops.native._library import is_whole, sign, trust
 
-pytestmark = pytest.mark.skipif(ops.native.status() != "native", reason=f"here serves {ops.native.status()}")
-PASSES = {"attend": (ops.attend, ops.plain_attend), "moments": (ops.moments, ops.plain_moments)}
-
-
-def draw(name, sizes, *, dtype=torch.float64, present=(True,) * 5, prior=(True, True)):
-    """Inputs of a pass; `present` says which optional ones there are, `prior` whether it has children and instances."""
-    i, x, a, m, j, y = sizes
-
-    def make(*shape):
-        return torch.randn(*shape, dtype=dtype).requires_grad_()
-
-    pose = (j, y, a, m)
-    options = [
-        make(j, y, a, 1),
-        make(*pose),
-        (torch.rand(*pose, dtype=dtype) * 0.3).requires_grad_(),
-        make(i if prior[0] else 1, j, m if prior[1] else 1),
-        make(i, m),
-    ]
-    bias, query, precision, prior_, weight = (t if here else None for t, here in zip(options, present, strict=True))
-    first = [make(i, x, a, m), make(i, x, j * y), bias]
-    return (
-        [*first, query, prior_, weight] if name == "attend" else [*first, make(*pose), query, precision, prior_, weight]
-    )
-
-
-def agree(name, inputs, j, rtol=1e-9, **options):
-    leaves = [t for t in inputs if t is not None]
-    found, expected = (function(*inputs, j=j, **options) for function in PASSES[name])
-    torch.testing.assert_close(found, expected, rtol=rtol, atol=rtol)
-    mix = [torch.randn_like(out) for out in expected]
-    grads = [
-        torch.autograd.grad(
-            sum((out * g).sum() for out, g in zip(outs, mix, strict=True)),
-            leaves,
-            allow_unused=True,
-            materialize_grads=True,
-        )
-        for outs in (found, expected)
-    ]
-    torch.testing.assert_close(*grads, rtol=rtol, atol=rtol)
-
-
-@pytest.mark.parametrize("name", PASSES)
-@settings(max_examples=100, deadline=None)
-@given(
-    sizes=st.tuples(*(st.integers(1, n) for n in (9, 9, 4, 40, 6, 9))),
-    present=st.tuples(*[st.booleans()] * 5),
-    prior=st.tuples(st.booleans(), st.booleans()),
-)
-def test_any_shape(name, sizes, present, prior):
-    agree(name, draw(name, sizes, present=present, prior=prior), sizes[4])
-
-
-@pytest.mark.parametrize("name", PASSES)
-@pytest.mark.parametrize(
-    "sizes", [(20, 8, 1, 37, 10, 16), (20, 8, 1, 9, 3, 8), (6, 16, 1, 5, 4, 16), (30, 4, 4, 21, 5, 4)], ids=str
-)
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-def test_the_shapes_that_are_compiled_for(name, sizes, dtype):
-    inputs = [None if t is None else (t.detach() * 0.3).requires_grad_() for t in draw(name, sizes, dtype=dtype)]
-    agree(name, inputs, sizes[4], rtol=1e-9 if dtype == torch.float64 else 2e-4)
-
-
-def test_detached_couplings():
-    agree("attend", draw("attend", (5, 3, 2, 11, 4, 5)), 4, detach=True)
-
-
-@pytest.mark.parametrize("name", PASSES)
-@pytest.mark.parametrize("m", [0, 1])
-def test_batches_of_none_and_one(name, m):
-    inputs = draw(name, (5, 3, 2, m, 4, 5))
-    outs = PASSES[name][0](*inputs, j=4)
-    grads = torch.autograd.grad([out.sum() for out in outs], [t for t in inputs if t is not None])
-    assert all(torch.isfinite(grad).all() for grad in grads)
-    if m == 1:
-        agree(name, inputs, 4)
-
-
-@pytest.mark.parametrize("name", PASSES)
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-def test_nan_in_nan_out(name, dtype):
-    """An instance that holds a NaN gives NaN, and its neighbours in the vector do not notice."""
-    inputs = draw(name, (5, 3, 2, 11, 4, 5), dtype=dtype)
-    with torch.no_grad():
-        inputs[0][2, 1, 0, 3] = torch.nan
-        outs = PASSES[name][0](*inputs, j=4)
-    for out in outs:
-        assert torch.isnan(out[..., 3]).all()
-        assert torch.isfinite(out[..., :3]).all()
-        assert torch.isfinite(out[..., 4:]).all()
-
-
-@pytest.mark.parametrize("name", PASSES)
-def test_gradcheck(name):
-    inputs = draw(name, (3, 2, 2, 5, 3, 2))
-    assert torch.autograd.gradcheck(lambda *leaves: PASSES[name][0](*leaves, j=3), inputs, fast_mode=True)
-    assert torch.autograd.gradgradcheck(lambda *leaves: PASSES[name][0](*leaves, j=3), inputs, fast_mode=True)
-
-
-@pytest.mark.parametrize("name", PASSES)
-def test_opcheck(name):
-    inputs = draw(name, (3, 2, 2, 5, 3, 2))
-    numbers = (3, False) if name == "attend" else (3,)
-    torch.library.opcheck(getattr(torch.ops.torchcaps, name), (*inputs, *numbers))
+pytestmark = pytest.mark.skipif(native.status() != "native", reason=f"here serves {native.status()}")
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -128,33 +26,151 @@ def test_threads_change_nothing_from_run_to_run(name):
         assert all(torch.equal(a, b) for a, b in zip(run, runs[0], strict=True))
 
 
-def run_python(code, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **environment}
-    )
+def run_python(code, *, check=True, **environment):
+    environment = {**os.environ, "TORCHCAPS_PASSES": "", **environment}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=check, env=environment)
+
+
+STATUS = "from torchcaps import ops; print(ops.status())"
 
 
 def test_it_can_be_turned_off_and_says_when_there_is_no_compiler():
-    code = "from torchcaps.ops import native; print(native.status())"
-    assert run_python(code, TORCHCAPS_NATIVE="0").stdout.strip() == "plain torch: TORCHCAPS_NATIVE=0"
-    without = run_python(code, CXX="no-such-compiler")
+    assert run_python(STATUS, TORCHCAPS_PASSES="plain").stdout.strip() == "plain torch: TORCHCAPS_PASSES=plain"
+    without = run_python(STATUS, CXX="no-such-compiler")
     assert without.stdout.strip() == "plain torch: no C++ compiler"
     assert without.stderr.count("no C++ compiler found, so the plain torch passes serve") == 1
 
 
+def test_where_it_is_wanted_that_it_cannot_be_had_is_an_error():
+    """What makes a broken build fail the tests of continuous integration."""
+    without = run_python(STATUS, check=False, TORCHCAPS_PASSES="native", CXX="no-such-compiler")
+    assert without.returncode
+    assert "TORCHCAPS_PASSES=native, but no C++ compiler" in without.stderr
+    assert "choose one of" in run_python(STATUS, check=False, TORCHCAPS_PASSES="fast").stderr
+    assert "export TORCHCAPS_PASSES=native" in Path(".ci/run").read_text()
+
+
+def test_a_source_that_does_not_compile_is_an_error_where_it_is_wanted(tmp_path):
+    shutil.copytree(native.HERE, tmp_path / "native")
+    for source in (tmp_path / "native").glob("*.cpp"):
+        source.write_text("this is no C++\n")
+    code = f"""if True:
+        from pathlib import Path
+        from torchcaps import ops
+        ops.native.HERE = Path({str(tmp_path / "native")!r})
+        print(ops.status())
+        """
+    broken = run_python(code, check=False, TORCHCAPS_PASSES="native", XDG_CACHE_HOME=str(tmp_path))
+    assert broken.returncode
+    assert "TORCHCAPS_PASSES=native, but the native passes could not be had" in broken.stderr
+    served = run_python(code, XDG_CACHE_HOME=str(tmp_path))
+    assert served.stdout.startswith("plain torch: the native passes could not be had")
+
+
 def test_denormal_numbers_survive_in_the_process():
     """-ffast-math at link time would flush them to zero for everyone."""
-    code = (
-        "import torch; from torchcaps.ops import native; native.status(); print(torch.tensor(1e-40).mul(1).item() > 0)"
-    )
-    assert run_python(code).stdout.strip() == "True"
+    code = f"import torch; {STATUS}; print(torch.tensor(1e-40).mul(1).item() > 0)"
+    assert run_python(code).stdout.split() == ["native", "True"]
 
 
-@pytest.mark.parametrize("name", PASSES)
-@pytest.mark.parametrize("which", [1, 3, 5], ids=["maps", "poses", "last"])
-def test_tensors_of_another_size_are_refused(name, which):
-    inputs = [None if t is None else t.detach() for t in draw(name, (5, 3, 2, 11, 4, 5))]
-    inputs[which] = inputs[which][..., :-1].contiguous()
-    numbers = (4, False) if name == "attend" else (4,)
-    with pytest.raises(RuntimeError, match="must be"):
-        getattr(torch.ops.torchcaps, name)(*inputs, *numbers)
+def test_a_build_is_kept_by_sources_headers_and_flags(tmp_path, monkeypatch):
+    shutil.copytree(native.HERE, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(native, "HERE", tmp_path)
+    keys = [native._key("c++")]
+    for name in ("attend.cpp", "lanes.h", "votes.h", "another.h"):
+        with (tmp_path / name).open("a") as file:
+            file.write("// changed\n")
+        keys.append(native._key("c++"))
+    monkeypatch.setenv("TORCHCAPS_NATIVE_FLAGS", "-O1 -g")
+    keys.append(native._key("c++"))
+    keys.append(native._key("clang++"))
+    assert len(set(keys)) == len(keys) == 7
+
+
+@pytest.fixture
+def built(tmp_path):
+    """A folder with a whole build in it, as the cache has one."""
+    library = next(Path(path) for path in torch.ops.loaded_libraries if path.endswith("torchcaps_native.so"))
+    folder = tmp_path / "build"
+    folder.mkdir(mode=0o700)
+    shutil.copy(library, folder)
+    sign(folder / library.name)
+    return folder / library.name
+
+
+LOAD = """if True:
+    import shutil
+    from pathlib import Path
+    import torch
+    from torchcaps import ops
+    from torchcaps.ops import native
+    library, good = Path({library!r}), Path({good!r})
+    def build(into):
+        print("built")
+        assert not library.exists()  # ninja would take it for made
+        shutil.copy(good, into)
+    native._build = build
+    native._load(library.parent)
+    print(torch.ops.torchcaps.attend(torch.ones(1, 1, 1, 1), torch.ones(1, 1, 2), None, None, None, None, 2, False)[1])
+    """
+
+
+def load(library, tmp_path):
+    """What a fresh process prints that loads the library; to build is to copy a good one."""
+    good = tmp_path / "good" / library.name
+    return run_python(LOAD.format(library=str(library), good=str(good))).stdout
+
+
+def test_a_library_that_was_cut_is_built_again(built, tmp_path):
+    (tmp_path / "good").mkdir()
+    shutil.copy(built, tmp_path / "good")
+    assert "built" not in load(built, tmp_path)
+    with built.open("rb+") as file:
+        file.truncate(built.stat().st_size // 2)
+    assert not is_whole(built)
+    assert load(built, tmp_path).startswith("built\ntensor")
+    assert is_whole(built)
+    data = bytearray(built.read_bytes())
+    data[len(data) // 2] ^= 1
+    built.write_bytes(data)
+    assert load(built, tmp_path).startswith("built\ntensor")
+
+
+def test_a_cache_that_cannot_be_written_serves(built, monkeypatch):
+    def no_lock(*arguments):
+        raise PermissionError("read-only")
+
+    loaded = []
+    monkeypatch.setattr(native, "FileLock", no_lock)
+    monkeypatch.setattr(Path, "mkdir", no_lock)
+    monkeypatch.setattr(torch.ops, "load_library", loaded.append)
+    native._load(built.parent)
+    assert loaded == [str(built)]
+
+
+@pytest.mark.parametrize("which", ["folder", "library", "parent"])
+def test_what_others_could_write_is_not_loaded(built, which, tmp_path, monkeypatch):
+    loaded = []
+    monkeypatch.setattr(torch.ops, "load_library", loaded.append)
+    place = {"folder": built.parent, "library": built, "parent": tmp_path}[which]
+    place.chmod(0o777)
+    with pytest.raises(PermissionError, match="can be written by others"):
+        native._load(built.parent)
+    place.chmod(0o1777 if which == "parent" else 0o755)  # in a shared folder such as /tmp nobody moves what is ours
+    native._load(built.parent)
+    assert loaded == [str(built)]
+
+
+def test_what_belongs_to_another_user_is_not_loaded(built, monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    real = Path.stat
+
+    def stat(path, **options):  # as if another user, not root, had made the folder
+        found = list(real(path, **options))
+        if path == built.parent:
+            found[4] = 54321
+        return os.stat_result(found)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        trust(built)

@@ -152,9 +152,3 @@ def test_the_lock_of_a_killed_build_is_not_waited_for(tmp_path, monkeypatch):
     (tmp_path / "lock").touch()
     native._build(tmp_path)
     assert not locks
-
-
-def test_other_flags_are_another_build(monkeypatch):
-    before = native._key("c++")
-    monkeypatch.setenv("TORCHCAPS_NATIVE_FLAGS", "-O1 -g")
-    assert native._key("c++") != before

@@ -95,7 +95,7 @@ def test_foreign_files(tmp_path):
 def test_other_formats(tmp_path):
     path = tmp_path / "step-000000001.safetensors"
     save_file(TENSORS, path, metadata={"torchcaps": json.dumps({"format": 99, "torchcaps": "9.9"})})
-    refused(path, "format 99", "torchcaps 9.9", f"reads {checkpoint.FORMAT}")
+    refused(path, "its format is 99", "torchcaps 9.9", f"reads 1 to {checkpoint.FORMAT}")
 
 
 class Malice:

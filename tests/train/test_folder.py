@@ -55,11 +55,11 @@ def test_from_pictures_to_onnx(pictures, tmp_path):
     import onnxruntime
 
     run = tmp_path / "a run"
-    told = torchcaps("train", "mitterreiter2023/capsnet", "--data", pictures, "--out", run, "--image-size", "32",
+    said = torchcaps("train", "mitterreiter2023/capsnet", "--data", pictures, "--out", run, "--image-size", "32",
                      "--epochs", "8", "--set", "width=0.1", "--set", "layers=2", "--set", "batch_size=16",
                      "--set", "lr=0.005", "--json")  # fmt: skip
-    assert told["run"] == str(run)
-    assert told["epoch"] == 7
+    assert said["run"] == str(run)
+    assert said["epoch"] == 7
     judged = torchcaps("evaluate", run, "--json")["clean"]
     assert judged["count"] == 39
     assert judged["accuracy"] > 0.7

@@ -2,6 +2,7 @@
 
 import importlib.util
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from torchcaps.cli.digits import Outcome
+    from torchcaps.bench.demo.digits import Outcome
 
 NEEDED = {"lightning_fabric": "train", "rich": "train", "PIL": "train", "matplotlib": "bench", "jinja2": "bench"}
 
@@ -29,16 +30,14 @@ def demo(
     At most five minutes on two cores. The digits are MNIST's or, if it cannot be had, those of fonts.
     """
     if sign:
-        from torchcaps.cli.sign import run_sign
-
-        run_sign(epochs or 20, seed)
+        _sign(epochs or 20, seed)
         return
     _check_extras()
     from dataclasses import replace
 
     from rich.console import Console
 
-    from torchcaps.cli import demo_page, digits
+    from torchcaps.bench.demo import digits, page
 
     began = time.perf_counter()
     plan = replace(digits.QUICK if quick else digits.Plan(), seed=seed)
@@ -52,9 +51,9 @@ def demo(
     say(data.told(plan))
     outcome = digits.compete(plan, data, say)
     console.print(table(outcome))
-    page = demo_page.write(out, plan, data, outcome, seconds=time.perf_counter() - began)
+    written = page.write(out, plan, data, outcome, seconds=time.perf_counter() - began)
     say(f"{data.told(plan)} Under each share its 95 % interval over test images.")
-    say(f"{time.perf_counter() - began:.0f} seconds in all. Curves, samples and what capsules draw: {page}")
+    say(f"{time.perf_counter() - began:.0f} seconds in all. Curves, samples and what capsules draw: {written}")
 
 
 def table(outcome: "Outcome") -> "Table":
@@ -62,7 +61,7 @@ def table(outcome: "Outcome") -> "Table":
     from rich import box
     from rich.table import Table
 
-    from torchcaps.cli.digits import TESTS
+    from torchcaps.bench.demo.digits import TESTS
     from torchcaps.report import interval, percent
 
     made = Table("network", *TESTS, "parameters", "training", box=box.SIMPLE_HEAD, pad_edge=False)
@@ -71,6 +70,29 @@ def table(outcome: "Outcome") -> "Table":
         size = f"{row.parameters:,}" + ("\n+ decoder" if row.decoder else "")
         made.add_row(row.name, *shares, size, f"{row.seconds:.0f} s")
     return made
+
+
+def _sign(epochs: int, seed: int) -> None:
+    """Four small networks, the paper's table beside."""
+    import torch
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+
+    from torchcaps.bench.demo.sign import TABLE_1, train_sign
+
+    torch.set_num_threads(1)  # networks this small only wait for a second thread
+    console = Console()
+    console.print("Is a number positive? Capsule networks 1 → 20 → 2, with and without a bias (peer2021, table 1).")
+    made = Table("routing", "bias", "paper, 50 epochs", f"here, {epochs} epochs")
+    with Progress(console=console, transient=True) as progress:
+        for row in TABLE_1:
+            bias = "yes" if row.bias else "no"
+            task = progress.add_task(f"{row.name}, bias: {bias}", total=epochs)
+            score = train_sign(row, epochs, seed, partial(progress.advance, task))
+            made.add_row(row.name, bias, f"{row.paper:.2f} %", f"{100 * score.value:.2f} %")
+    console.print(made)
+    console.print("Training accuracy. Without a bias, u and −u give the same class scores: chance is all there is.")
 
 
 def _check_extras() -> None:

@@ -45,7 +45,7 @@ def findings() -> dict[str, str]:
     """Everything the doctor looks at, by name."""
     import torch
 
-    from torchcaps.ops import native
+    from torchcaps import ops
 
     facts = {
         "torchcaps": version("torchcaps"),
@@ -55,7 +55,7 @@ def findings() -> dict[str, str]:
         "threads": str(torch.get_num_threads()),
         "accelerator": str(torch.accelerator.current_accelerator() or "none"),
         "compiler": shutil.which(os.environ.get("CXX", "c++")) or "none",
-        "routing passes": native.status(),
+        "routing passes": ops.status(),
     }
     for extra, packages in EXTRAS.items():
         missing = [name for name in packages if not _installed(name)]

@@ -16,15 +16,22 @@ if TYPE_CHECKING:
 
 def evaluate(
     run: Annotated[Path, typer.Argument(help="The directory of a training.")],
-    on: Annotated[str, typer.Option(help="Measures, with commas: clean, affine, overlap.")] = "clean",
+    on: Annotated[str, typer.Option(help="Views of the images, with commas: clean, affine, overlap.")] = "clean",
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Name the classes that score above this, instead of as many as an image shows. By default for data "
+            "whose images show one object or two, and then as the loss reads scores."
+        ),
+    ] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Images judged at once.")] = 256,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Judge a trained network by test images it has never seen."""
-    from torchcaps.measures import check_measures
+    from torchcaps.measures import check_views
     from torchcaps.train import load_run
 
-    names = check_measures([name.strip() for name in on.split(",") if name.strip()])
+    names = check_views([name.strip() for name in on.split(",") if name.strip()])
     trained = load_run(run)
     data = trained.test_data()
     if tuple(data.classes) != tuple(trained.classes):
@@ -32,7 +39,7 @@ def evaluate(
             f"the network was trained to tell {', '.join(trained.classes)}, but the test images show "
             f"{', '.join(data.classes)}"
         )
-    scores = _judge(trained.model, names, data, batch_size)
+    scores = _judge(trained.model, names, data, batch_size, threshold)
     if as_json:
         rows = {
             name: {"accuracy": score.value, "count": score.count, "interval": list(score.interval)}
@@ -52,8 +59,10 @@ def evaluate(
     Console().print(table)
 
 
-def _judge(model: "Model", names: "Sequence[str]", data: "Dataset", batch_size: int) -> "dict[str, Score]":
-    """All measures, with progress where somebody watches."""
+def _judge(
+    model: "Model", names: "Sequence[str]", data: "Dataset", batch_size: int, threshold: float | None
+) -> "dict[str, Score]":
+    """All views, with progress where somebody watches."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -63,7 +72,7 @@ def _judge(model: "Model", names: "Sequence[str]", data: "Dataset", batch_size: 
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         tasks = {name: progress.add_task(name, total=None) for name in names}
 
-        def report(name: str, done: int, total: int) -> None:
+        def told(name: str, done: int, total: int) -> None:
             progress.update(tasks[name], completed=done, total=total)
 
-        return measure(model, names, data, batch_size=batch_size, report=report)
+        return measure(model, names, data, batch_size=batch_size, threshold=threshold, progress=told)

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from torchcaps.train import Run
-    from torchcaps.types import Capsules, Parse
 
 BATCH = 64
-SHOWN = 5  # capsules and couplings of an explanation
+SHOWN = 5  # capsules, couplings and routes of an explanation
 
 Answer = dict[str, Any]
 
@@ -34,6 +31,8 @@ def predict(
         raise ValueError(
             f"{run} takes images of {trained.image_shape[0]} channels: files are read as grey (1) or colour (3)"
         )
+    if trained.reading.before:
+        typer.echo("torchcaps: the first version trained this network: pictures are squashed for it, as then", err=True)
     answers = list(_answers(trained, images, top, explain=explain))
     bad = [answer for answer in answers if "error" in answer]
     if as_json:
@@ -62,16 +61,13 @@ def _files(paths: list[Path]) -> Iterator[Path | Answer]:
 
 def _answers(run: "Run", paths: list[Path], top: int, *, explain: bool) -> Iterator[Answer]:
     """An answer for each file, in order; images go through the network in batches."""
-    from torchcaps.data import read_image
-
-    channels, *size = run.image_shape
     waiting, batch = list[Answer](), list[Any]()
     for file in _files(paths):
         answer = file if isinstance(file, dict) else {"file": str(file)}
         waiting.append(answer)
         if isinstance(file, Path):
             try:
-                batch.append(read_image(file, (size[0], size[1]), channels))
+                batch.append(run.reading.read(file))
             except (OSError, ValueError) as error:
                 answer["error"] = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         if len(batch) == BATCH:
@@ -85,6 +81,7 @@ def _fill(run: "Run", waiting: list[Answer], batch: list[Any], top: int, *, expl
     import numpy as np
     import torch
 
+    from torchcaps.explain import Structure, describe, grow
     from torchcaps.infer import infer
 
     if not batch:
@@ -93,66 +90,15 @@ def _fill(run: "Run", waiting: list[Answer], batch: list[Any], top: int, *, expl
     parse = infer(run.model, images, record="last" if explain else "none")
     shares = run.model.probabilities(parse.scores)
     order = parse.scores.argsort(-1, descending=True)[:, :top]
+    trees = grow(Structure.of(run.model, run.classes), parse) if explain else []
     for k, answer in enumerate(answer for answer in waiting if "error" not in answer):
         best = [{"class": run.classes[c], "probability": shares[k, c].item()} for c in order[k].tolist()]
         answer.update(best[0])
         if top > 1:
             answer["top"] = best
         if explain:
-            answer["parse"] = understanding(parse, k, int(order[k, 0]), run.classes)
+            answer["parse"] = describe(trees[k], int(order[k, 0]), SHOWN)
     return waiting
-
-
-def understanding(parse: "Parse", image: int, label: int, classes: tuple[str, ...]) -> Answer:
-    """The most active capsules of each layer, from the primary ones up, and the strongest couplings into a class.
-
-    Where a routing gives every capsule the same activation, the length of the pose tells how strong one is.
-    """
-    layers = []
-    for depth, capsules in enumerate(parse.capsules):
-        last = depth == len(parse.capsules) - 1
-        strength, measure = _strength(capsules, image)
-        grid, n = list(strength.shape[:2]), strength.shape[2]
-        most = [
-            {**({"class": classes[place[2]]} if last else _at(place)), measure: value}
-            for place, value in _largest(strength)
-        ]
-        name = "classes" if last else "primary" if depth == 0 else f"layer {depth}"
-        layers.append({"layer": name, "grid": grid, "types": n, "most_active": most})
-    if not parse.couplings:
-        return {"layers": layers, "couplings": []}
-    strength, measure = _strength(parse.capsules[-2], image)
-    into = parse.couplings[-1][image, 0, 0, :, label]
-    if into.numel() != strength.numel():  # a window that reaches into padding
-        return {"layers": layers, "couplings": [{"child": i, "coupling": c} for (i,), c in _largest(into)]}
-    couplings = [
-        {**_at(place), "coupling": value, measure: strength[place].item()}
-        for place, value in _largest(into.reshape(strength.shape))
-    ]
-    return {"layers": layers, "couplings": couplings}
-
-
-def _strength(capsules: "Capsules", image: int) -> tuple["Tensor", str]:
-    """How strong each capsule (h w n) of an image is, and what that number is called."""
-    from torchcaps.functional import length
-
-    act = capsules.act[image]
-    if act.numel() > 1 and act.min() == act.max():
-        return length(capsules.pose[image]), "length"
-    return act, "activation"
-
-
-def _largest(values: "Tensor") -> list[tuple[tuple[int, ...], float]]:
-    """Where the largest numbers lie, and what they are."""
-    import torch
-
-    found, at = values.flatten().topk(min(SHOWN, values.numel()))
-    places = torch.stack(torch.unravel_index(at, values.shape), -1).tolist()
-    return list(zip(map(tuple, places), found.tolist(), strict=True))
-
-
-def _at(place: tuple[int, ...]) -> dict[str, int]:
-    return dict(zip(("row", "column", "type"), place, strict=True))
 
 
 def _show(answers: list[Answer]) -> None:
@@ -171,7 +117,7 @@ def _show(answers: list[Answer]) -> None:
 
 def _lines(answer: Answer) -> Iterator[str]:
     """The parse of an image as lines of text."""
-    layers, couplings = answer["parse"]["layers"], answer["parse"]["couplings"]
+    layers, couplings, routes = (answer["parse"][part] for part in ("layers", "couplings", "routes"))
     yield f"\n{answer['file']}: {answer['class']}, {answer['probability']:.1%}"
     if not layers:
         yield "  a network without capsules: there is no parse to show"
@@ -182,6 +128,11 @@ def _lines(answer: Answer) -> Iterator[str]:
     if couplings:
         yield f"  the strongest couplings into {answer['class']}"
         yield from map(_line, couplings)
+    if len(layers) > 2:
+        yield f"  the strongest routes to {answer['class']}, capsules as row·column·type"
+        for route in routes:
+            way = " → ".join(entry.get("class") or "·".join(map(str, entry.values())) for entry in route["capsules"])
+            yield f"    {way}  flow {route['flow']:.3g}"
 
 
 def _line(entry: Answer) -> str:

@@ -15,10 +15,23 @@ def train(
     until_accuracy: Annotated[
         float | None, typer.Option(help="End once this share of validation images is right; at most 100 epochs.")
     ] = None,
-    image_size: Annotated[int | None, typer.Option(help="Resize images to this height and width.")] = None,
+    image_size: Annotated[
+        int | None, typer.Option(help="Resize images to this height and width; pictures else as the model's paper.")
+    ] = None,
+    fit_: Annotated[
+        str, typer.Option("--fit", help="What becomes of pictures that are no squares: pad, crop or squash.")
+    ] = "pad",
+    balance: Annotated[
+        bool, typer.Option("--balance", help="Learn from every class equally often, however small.")
+    ] = False,
+    make_missing: Annotated[
+        bool, typer.Option("--make-missing", help="Make a missing test/ (or train/) from the other.")
+    ] = False,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting (lr, batch_size, schedule …) or a model's option."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A setting (lr, batch_size, lr_schedule …) or a model's option."
+        ),
     ] = None,
     precision: Annotated[str, typer.Option(help="32 or bf16.")] = "32",
     devices: Annotated[int, typer.Option(help="Processes on this machine that share every batch.")] = 1,
@@ -44,6 +57,8 @@ def train(
         "epochs": epochs if epochs is not None else 10 if until_accuracy is None else 100,
         "until_accuracy": until_accuracy,
         "image_size": image_size,
+        "fit": fit_,
+        "balance": balance,
         "precision": precision,
         "seed": seed,
         "deterministic": deterministic,
@@ -51,6 +66,8 @@ def train(
         "overfit": overfit,
     }
     values |= settings_of(set_ or [])
+    if make_missing:
+        values["data_options"] = {**values.get("data_options", {}), "make_missing": True}
     if dry_run:
         _estimate(model, data, values, as_json=as_json)
         return
@@ -98,10 +115,7 @@ def settings_of(pairs: list[str]) -> dict[str, Any]:
         key, equals, text = pair.partition("=")
         if not equals or not key:
             raise ValueError(f"--set {pair!r} is not allowed: write KEY=VALUE, as in --set lr=0.01")
-        value = text if known.get(key) is str else _value(text)
-        # As a number it weighs the decoder's loss; as a word it is the model's kind of decoder.
-        told = key in known and not (key == "reconstruction" and isinstance(value, str))
-        (found if told else options)[key] = value
+        (found if key in known else options)[key] = text if known.get(key) is str else _value(text)
     return {**found, "options": options} if options else found
 
 

@@ -9,25 +9,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from torchcaps.data._before import load_as_before
 from torchcaps.data._cache import cache_dir
 from torchcaps.data._dataset import Batch, Dataset, Stored
 from torchcaps.data._sources import DataUnavailableError, Recipe, obtain
 from torchcaps.data._tree import pictures
 from torchcaps.data.affnist import load_affnist
 from torchcaps.data.augment import Augmented
+from torchcaps.data.balanced import Balanced
 from torchcaps.data.cifar import CIFAR10, CIFAR100, load_cifar10, load_cifar100
 from torchcaps.data.folder import Folder
 from torchcaps.data.glyphs import load_glyphs
+from torchcaps.data.inventory import Inventory
 from torchcaps.data.mnist import FASHION, MNIST, load_fashion, load_mnist
 from torchcaps.data.npz import Archive
 from torchcaps.data.overlapping import Overlapping
 from torchcaps.data.own import OwnImages
 from torchcaps.data.photograph import read_image
 from torchcaps.data.placed import Affine, Placed
+from torchcaps.data.reading import Reading
 from torchcaps.data.sign import Sign
 from torchcaps.data.warp import Strength
 
 SPLITS = ("train", "test")
+CONTENTS, NAMES = "contents", "names"
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in (MNIST, FASHION, CIFAR10, CIFAR100)}
 STORED: dict[str, Callable[..., Stored]] = {
     "mnist": load_mnist,
@@ -43,9 +48,13 @@ def _diverse(source: Stored, **options: Any) -> Overlapping:
     return Overlapping(source, **{"single": 1 / 6, **options})
 
 
+def _affine(source: Stored, *, strength: Strength | dict[str, Any] | None = None, **options: Any) -> Affine:
+    return Affine(source, strength=Strength(**strength) if isinstance(strength, dict) else strength, **options)
+
+
 GENERATORS: dict[str, Callable[..., Dataset]] = {
     "placed_mnist": Placed,
-    "affine_mnist": Affine,
+    "affine_mnist": _affine,
     "multi_mnist": Overlapping,
     "diverse_multi_mnist": _diverse,
 }
@@ -73,8 +82,8 @@ def load(name: str | Path, split: str = "train", *, source: str | Stored = "mnis
         source: what a generator draws from: a name, or a stored data set that is parted already.
         options: of the data set: `root` (a directory with its files) for the real ones, `seed` and the like for
             generators, `image_size`, `in_chans`, `fit` and more of `Folder` for a folder; for a user's own images
-            `validation`, a share of the training images that is kept apart, and `strict`, which makes an error of a
-            file that cannot be read.
+            `validation`, a share of the training images that is kept apart, `strict`, which makes an error of a file
+            that cannot be read, and `rule`: "contents", or "names" for networks trained before parts went by contents.
     """
     if name not in list_datasets():
         return _load_own(name, split, **options)
@@ -107,6 +116,8 @@ def look_through(path: str | Path, **options: Any) -> OwnImages:
 
 
 def _load_own(path: str | Path, split: str, *, validation: float = 0.0, strict: bool = False, **options: Any) -> Stored:
+    if options.pop("rule", CONTENTS) == NAMES:
+        return load_as_before(Path(path), split, **options)
     own = look_through(path, **options)
     data = own.load(split, validation=validation)
     if own.skipped and strict:
@@ -117,17 +128,22 @@ def _load_own(path: str | Path, split: str, *, validation: float = 0.0, strict: 
 
 
 __all__ = [
+    "CONTENTS",
     "GENERATORS",
+    "NAMES",
     "RECIPES",
     "STORED",
     "Affine",
     "Augmented",
+    "Balanced",
     "Batch",
     "DataUnavailableError",
     "Dataset",
+    "Inventory",
     "Overlapping",
     "OwnImages",
     "Placed",
+    "Reading",
     "Sign",
     "Stored",
     "Strength",

@@ -94,11 +94,19 @@ class Stored(Dataset):
             )
         order = permutation(seed, 0, len(self))
         held, rest = order[:count].tolist(), order[count:].tolist()
-        seen = {_contents(self.images[k]) for k in held}
-        copies = [k for k in rest if _contents(self.images[k]) in seen]
-        kept = [k for k in rest if k not in set(copies)] if copies else rest
+        digests = contents(self)
+        seen = {digests[k] for k in held}
+        copies = [k for k in rest if digests[k] in seen]
+        kept = [k for k in rest if digests[k] not in seen] if copies else rest
         return self.select(torch.tensor(kept)), self.select(torch.tensor(held + copies))
 
 
-def _contents(image: UInt8[Tensor, "c h w"]) -> bytes:
-    return hashlib.sha256(image.cpu().numpy().tobytes()).digest()
+def contents(data: Stored) -> list[bytes]:
+    """The SHA-256 of each image."""
+    return [hashlib.sha256(image.tobytes()).digest() for image in data.images.cpu().numpy()]
+
+
+def behind(data: Dataset) -> Dataset:
+    """What a data set draws from in the end: the stored images behind a generator or an augmentation, or itself."""
+    inner = getattr(data, "source", getattr(data, "data", None))
+    return behind(inner) if isinstance(inner, Dataset) else data

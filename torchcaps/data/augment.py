@@ -1,5 +1,8 @@
 """The papers' augmentations: shifts by up to two pixels, padded crops, flips."""
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
@@ -58,3 +61,11 @@ class Augmented(Dataset):
             mirrored = integers(self.seed, epoch, index, 902, 2).bool()
             images = torch.where(mirrored[:, None, None, None], images.flip(-1), images)
         return Batch(images, labels)
+
+
+AUGMENTATIONS: dict[str, Callable[[Dataset], Dataset]] = {
+    "none": lambda data: data,
+    "shift": partial(Augmented, shift=2),
+    "crop_flip": partial(Augmented, shift=4, flip=True),
+}
+"""By name: shifts by up to two pixels (Sabour et al. 2017, MNIST); padded by four, cropped, flipped (tsai2020, A.2)."""

@@ -15,9 +15,10 @@ from torchcaps.data._tree import images_below, places
 from torchcaps.data.own import OwnImages, Report
 from torchcaps.data.parts import Item
 from torchcaps.data.photograph import BACKGROUNDS, read_sized
-from torchcaps.data.resize import Fit, check_fit
+from torchcaps.data.resize import check_fit
 
 CHUNK = 256
+FOLDERS = {"train": "train", "validation": "val", "test": "test"}
 Pixels = UInt8[np.ndarray, "c h w"]
 
 
@@ -42,7 +43,7 @@ class Folder(OwnImages):
         *,
         image_size: int = 64,
         in_chans: int = 3,
-        fit: Fit = "pad",
+        fit: str = "pad",
         background: str = "white",
         make_missing: bool = False,
         report: Report = lambda _: None,
@@ -68,6 +69,10 @@ class Folder(OwnImages):
         numbers = {name: k for k, name in enumerate(classes)}
         items = [Item(name, digest, numbers[place.label], place.part) for place, name, digest in found]
         super().__init__(str(root), classes, items, skipped=skipped, make_missing=make_missing)
+
+    def place(self, part: str) -> str:
+        """A folder beside those of the other parts."""
+        return f"{self.root / FOLDERS[part]}/<class>/… beside {self.root / 'train'}/<class>/…"
 
     def read(self, items: Sequence[Item]) -> tuple[UInt8[Tensor, "n c h w"], list[Item]]:
         """Decode and resize, several at once: Pillow lets other threads run while it decodes."""

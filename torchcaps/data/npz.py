@@ -39,7 +39,7 @@ class Archive(OwnImages):
         items = list[Item]()
         for (part, (x, _)), numbers in zip(pairs.items(), labels.values(), strict=True):
             raw = self.arrays[x]
-            self.pixels[x] = _as_bytes(raw, f"{file}: {x}")
+            self.pixels[x] = as_bytes(raw, f"{file}: {x}")
             if len(raw) != len(numbers):
                 raise ValueError(f"{file}: {x} has {len(raw)} images, but there are {len(numbers)} labels")
             digests = (hashlib.sha256(image.tobytes()).digest() for image in raw)
@@ -50,6 +50,11 @@ class Archive(OwnImages):
             raise ValueError(f"{file} has images of different shapes: {shapes}")
         self.image_shape = next(iter(shapes.values()))
         super().__init__(str(file), classes, items, make_missing=make_missing)
+
+    def place(self, part: str) -> str:
+        """Arrays beside those of the other parts."""
+        ending = "val" if part == "validation" else part
+        return f"x_{ending} and y_{ending} beside x_train and y_train"
 
     def read(self, items: Sequence[Item]) -> tuple[UInt8[Tensor, "n c h w"], list[Item]]:
         """The rows of the arrays."""
@@ -93,7 +98,8 @@ def _pairs(arrays: Arrays) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _as_bytes(images: np.ndarray, name: str) -> UInt8[np.ndarray, "n c h w"]:
+def as_bytes(images: np.ndarray, name: str) -> UInt8[np.ndarray, "n c h w"]:
+    """Images of any shape and kind of numbers that people write; `name` is for messages."""
     if images.ndim == 3:
         images = rearrange(images, "n h w -> n 1 h w")
     elif images.ndim == 4 and images.shape[-1] in CHANNELS and images.shape[1] not in (1, 3):

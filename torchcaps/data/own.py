@@ -1,10 +1,10 @@
 """A user's own images: looked through first, so that all is known about them, and read only when they are asked for."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
-from jaxtyping import Int, UInt8
+from jaxtyping import UInt8
 from torch import Tensor
 
 from torchcaps.data._dataset import Stored
@@ -42,9 +42,15 @@ class OwnImages:
         self.skipped += [Skipped(copy.name, "copies of images to judge by", "also in another part") for copy in copies]
         self.sizes = Counter[tuple[int, int]]()  # width and height of the images that were read
 
+    image_shape: tuple[int, int, int]
+
     def read(self, items: Sequence[Item]) -> tuple[UInt8[Tensor, "n c h w"], list[Item]]:
         """Pixels, and the items they belong to; what cannot be read is left out and noted in `skipped`."""
         raise TypeError(f"{type(self).__name__} must define read(items)")
+
+    def place(self, part: str) -> str:
+        """Where the user would put images of a part of their own choice."""
+        raise TypeError(f"{type(self).__name__} must define place(part)")
 
     def parts(self, validation: float = 0.0) -> dict[str, list[Item]]:
         """The images to learn from, to validate and to test by."""
@@ -69,8 +75,18 @@ class OwnImages:
         items = self.parts(validation)[part]
         if not items:
             raise ValueError(f"{self.name} has {len(self.items)} images, and none of them is for {part}: add images")
+        return self.stored(items)
+
+    def stored(self, items: Sequence[Item]) -> Stored:
+        """Some of the images, as many of them as can be read, in memory."""
         images, kept = self.read(items)
-        return Stored(images, labels_of(kept), self.classes)
+        labels = torch.tensor([item.label for item in kept], dtype=torch.long)
+        return Stored(images, labels, self.classes)
+
+    def counts(self, items: Iterable[Item]) -> dict[str, int]:
+        """How many of them there are of each class."""
+        found = Counter(item.label for item in items)
+        return {name: found[label] for label, name in enumerate(self.classes)}
 
     def inventory(self) -> Inventory:
         """What there is, by name and contents."""
@@ -86,8 +102,3 @@ class OwnImages:
         """How many files were passed over, by reason: '3 skipped: 2 damaged, 1 a link to nothing'."""
         counts = Counter(skip.reason for skip in self.skipped)
         return f"{len(self.skipped)} skipped: " + ", ".join(f"{n} {reason}" for reason, n in counts.most_common())
-
-
-def labels_of(items: Sequence[Item]) -> Int[Tensor, " n"]:
-    """The number of each image's class."""
-    return torch.tensor([item.label for item in items], dtype=torch.long)

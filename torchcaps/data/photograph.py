@@ -9,7 +9,7 @@ from jaxtyping import UInt8
 
 from torchcaps.data._files import FORMATS, UnreadableError, check_beginning, open_regular
 from torchcaps.data._sixteen import over_257, words
-from torchcaps.data.resize import Fit, fitted
+from torchcaps.data.resize import fitted
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -21,7 +21,7 @@ SPARE = 4  # a JPEG is decoded at a half, a quarter or an eighth if that is stil
 
 
 def read_image(
-    file: Path, size: int | tuple[int, int], in_chans: int, *, fit: Fit = "pad", background: str = "white"
+    file: Path, size: int | tuple[int, int], in_chans: int, *, fit: str = "pad", background: str = "white"
 ) -> UInt8[np.ndarray, "c h w"]:
     """A PNG, JPEG, WebP, BMP, TIFF or GIF (its first frame) as bytes, upright as its EXIF says, at a size.
 
@@ -37,7 +37,7 @@ def read_image(
 
 
 def read_sized(
-    file: Path, size: int | tuple[int, int], in_chans: int, *, fit: Fit = "pad", background: str = "white"
+    file: Path, size: int | tuple[int, int], in_chans: int, *, fit: str = "pad", background: str = "white"
 ) -> tuple[UInt8[np.ndarray, "c h w"], tuple[int, int]]:
     """What `read_image` gives, and the width and height that the picture itself has."""
     height, width = (size, size) if isinstance(size, int) else size

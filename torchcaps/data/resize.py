@@ -1,6 +1,6 @@
 """One rule by which an image becomes another size, for training, prediction, export and arrays alike."""
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,13 +11,12 @@ from torchcaps.data._dataset import Stored
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Fit = Literal["pad", "crop", "squash"]
-FITS: tuple[str, ...] = get_args(Fit)
 RULES = {
     "pad": "scaled until the whole image fits, black bars beside it",
     "crop": "scaled until it covers all, what stands over cut off on both sides",
     "squash": "height and width scaled apart",
 }
+FITS = tuple(RULES)
 FILTER = "bilinear, antialiased (Pillow's Image.Resampling.BILINEAR)"
 
 
@@ -32,7 +31,7 @@ def check_fit(fit: str) -> str:
     return fit
 
 
-def fitted(image: "Image", size: tuple[int, int], fit: Fit = "pad") -> "Image":
+def fitted(image: "Image", size: tuple[int, int], fit: str = "pad") -> "Image":
     """A picture at (height, width). Pillow's filter computes in whole numbers: the same bytes on every machine.
 
     Args:
@@ -49,7 +48,7 @@ def fitted(image: "Image", size: tuple[int, int], fit: Fit = "pad") -> "Image":
     return image.resize((width, height), bilinear)
 
 
-def resized(data: Stored, size: int, fit: Fit = "pad") -> Stored:
+def resized(data: Stored, size: int, fit: str = "pad") -> Stored:
     """Every image as a square of another size.
 
     >>> resized(Stored(torch.zeros(2, 1, 28, 28, dtype=torch.uint8), torch.tensor([0, 1]), ("a", "b")), 32).image_shape

@@ -8,8 +8,17 @@ from torch import Tensor
 from torchcaps.data._dataset import Batch, Dataset
 from torchcaps.data._random import uniform
 
-APART = {"train": 0, "test": 1, "validation": 1000}
-LEAP = 2048  # between the seeds of two users, so that no part of one's numbers is another part of the other's
+APART, VALIDATION = {"train": 0, "test": 1}, 1000
+LEAP = 2048  # between the seeds of two data sets, so that no part of one is another part of the other
+
+
+def validation_seed(train: int, seed: int) -> int:
+    """Of numbers to judge by: one of a thousand that belong to no training and no test numbers.
+
+    >>> validation_seed(0, 7), validation_seed(2048, 7)
+    (1007, 3055)
+    """
+    return train + VALIDATION + seed % (LEAP - VALIDATION)
 
 
 class Sign(Dataset):
@@ -25,7 +34,7 @@ class Sign(Dataset):
 
     @classmethod
     def part(cls, name: str, *, seed: int = 0, **options: Any) -> "Sign":
-        """The numbers to learn from, to validate or to test by: drawn with seeds of their own.
+        """The numbers to learn from or to test by, drawn with seeds of their own.
 
         >>> Sign.part("test").seed, Sign.part("train", seed=1).seed
         (1, 2048)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from torchcaps.routing import Dynamic, RoutingFactory
-from torchcaps.types import CapsShape, Capsules, RoutingShape, State
+from torchcaps.types import CapsShape, Capsules, Record, RoutingShape, State, keeps
 from torchcaps.votes import Votes
 from torchcaps.windows import Pair, Windows
 
@@ -28,6 +28,8 @@ class CapsuleLayer(nn.Module):
     >>> layer = CapsuleLayer(CapsShape((6, 6), 32, 8), n=10, d=16)
     >>> layer.shape_out, layer.weight.numel()
     (CapsShape(grid=(1, 1), n=10, d=16), 1474560)
+    >>> layer(Capsules(pose=torch.rand(2, 6, 6, 32, 8), act=torch.rand(2, 6, 6, 32))).pose.shape
+    torch.Size([2, 1, 1, 10, 16])
 
     Args:
         below: the shape of the children.
@@ -74,6 +76,19 @@ class CapsuleLayer(nn.Module):
         # Three axes, so that nn.Module.to(memory_format=channels_last) leaves the weight alone.
         self.weight = nn.Parameter(torch.randn(maps, x, n * y) * std)
         self.bias = nn.Parameter(torch.full((n, d), 0.1 if init_std is None else init_std)) if vote_bias else None
+
+    def forward(self, below: Capsules) -> Capsules:
+        """The parents, routed to the end."""
+        return self.route(below)[-1].capsules
+
+    def route(self, below: Capsules, record: Record = "none") -> list[State]:
+        """The states of as many iterations as the routing asks for; without `record="all"` the last one only."""
+        votes, iters = self.votes(below), self.routing.iters
+        states: list[State] = []
+        for t in range(iters):
+            before = states[-1] if states else None
+            states.append(self.step(votes, before, t, record=keeps(record, t, iters)))
+        return states if record == "all" else states[-1:]
 
     def maps(self) -> Float[Tensor, "i x jy"]:
         """For each child of a window its maps to all parents, shared ones repeated."""

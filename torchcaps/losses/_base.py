@@ -8,6 +8,9 @@ from torch import Tensor, nn
 class Loss(nn.Module):
     """From class scores and multi-hot targets to a number."""
 
+    threshold: float = 0.0
+    """The score above which a class is taken to be there, whatever the others score: logits change sign."""
+
     def forward(self, scores: Float[Tensor, "b n"], targets: Float[Tensor, "b n"]) -> Float[Tensor, ""]:
         """The loss of scores against targets, 1 for each class present and 0 for the others."""
         raise TypeError(f"{type(self).__name__} must define forward(scores, targets)")

@@ -25,6 +25,7 @@ class BinaryCrossEntropy(Loss):
         if on not in ("logits", "lengths"):
             raise ValueError(f"on={on!r} is not allowed: choose 'logits' or 'lengths'")
         self.on = on
+        self.threshold = 0.5 if on == "lengths" else 0.0
 
     def forward(self, scores: Float[Tensor, "b n"], targets: Float[Tensor, "b n"]) -> Float[Tensor, ""]:
         """The loss of scores against multi-hot targets."""

@@ -18,6 +18,8 @@ class MarginLoss(Loss):
         down_weight: λ, the share of the absent classes.
     """
 
+    threshold = 0.5
+
     def __init__(self, upper: float = 0.9, lower: float = 0.1, down_weight: float = 0.5) -> None:
         super().__init__()
         self.upper, self.lower, self.down_weight = upper, lower, down_weight

@@ -17,6 +17,8 @@ class SpreadLoss(Loss):
     0.55
     """
 
+    threshold = 0.5
+
     def __init__(self, first: float = 0.2, last: float = 0.9) -> None:
         super().__init__()
         self.first, self.last, self.margin = first, last, first

@@ -1,38 +1,65 @@
-"""Measures: what can be said of any trained network, with capsules or without, one measure a file."""
+"""Measures: what can be said of any trained network, with capsules or without, one measure a file.
+
+A measure is an accumulator; `walk` shows it a data set, which a view may have made of another. Its result prints as a
+table, draws itself, and goes to JSON and back.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from torchcaps.data import Dataset
-from torchcaps.measures.accuracy import Report, Score, accuracy, correct, wilson
-from torchcaps.measures.affine import affine
+from torchcaps.measures._axes import figure
+from torchcaps.measures.accuracy import Accuracy, AccuracyResult, accuracy, usual_threshold
+from torchcaps.measures.activity import Activity, ActivityResult
+from torchcaps.measures.affine import AffineCurves, AffineCurvesResult, affine
+from torchcaps.measures.compactness import Compactness, CompactnessResult
+from torchcaps.measures.complexity import ComplexityResult, complexity
+from torchcaps.measures.gradients import gradients
+from torchcaps.measures.invariance import Invariance, InvarianceResult
+from torchcaps.measures.iterations import IterationsResult, iterations
+from torchcaps.measures.onset import OnsetResult, onset
 from torchcaps.measures.overlap import overlap
+from torchcaps.measures.parse_tree import ParseTree, ParseTreeResult
+from torchcaps.measures.predictions import Predictions, PredictionsResult
+from torchcaps.measures.result import Nothing, Result, Table
+from torchcaps.measures.routing_dynamics import DynamicsResult, RoutingDynamics
+from torchcaps.measures.score import Score, correct, named, wilson
+from torchcaps.measures.starvation import Starvation, StarvationResult
+from torchcaps.measures.sweep import FACTORS, swept
+from torchcaps.measures.symmetry import Symmetry, SymmetryResult, layer_symmetry
+from torchcaps.measures.views import VIEWS, View
+from torchcaps.measures.walk import Measure, Progress, walk
 from torchcaps.network import Model
 
+MEASURES: dict[str, Callable[[], Measure]] = {
+    "accuracy": Accuracy,
+    "predictions": Predictions,
+    "activity": Activity,
+    "dynamics": RoutingDynamics,
+    "symmetry": Symmetry,
+}
+"""By name, for a walk over any data; with what they are told by default."""
 
-class Measure(Protocol):
-    """A share of images on which a network is right."""
-
-    def __call__(self, model: Model, data: Dataset, *, batch_size: int, report: Report) -> Score:
-        """Judge a network by the images of a data set, or by others made from them."""
-
-
-MEASURES: dict[str, Measure] = {"clean": accuracy, "affine": affine, "overlap": overlap}
+SWEEPS: dict[str, Callable[[], Measure]] = {
+    "affine_curves": AffineCurves,
+    "compactness": Compactness,
+    "invariance": Invariance,
+}
+"""By name, for a walk over `swept` data."""
 
 
-def check_measures(on: Sequence[str]) -> list[str]:
-    """The names of measures, each once; a name that is none is quoted beside those that are.
+def check_views(on: Sequence[str]) -> list[str]:
+    """The names of views, each once; a name that is none is quoted beside those that are.
 
-    >>> check_measures(["clean", "affine", "clean"])
+    >>> check_views(["clean", "affine", "clean"])
     ['clean', 'affine']
     """
     names = list(dict.fromkeys([on] if isinstance(on, str) else on))
-    allowed = ", ".join(map(repr, MEASURES))
-    wrong = [name for name in names if name not in MEASURES]
+    allowed = ", ".join(map(repr, VIEWS))
+    wrong = [name for name in names if name not in VIEWS]
     if wrong:
-        raise ValueError(f"there is no measure {', '.join(map(repr, wrong))}: choose from {allowed}")
+        raise ValueError(f"there is no view {', '.join(map(repr, wrong))}: choose from {allowed}")
     if not names:
-        raise ValueError(f"there is nothing to measure: choose from {allowed}")
+        raise ValueError(f"there is nothing to judge by: choose from {allowed}")
     return names
 
 
@@ -42,9 +69,10 @@ def measure(
     data: Dataset,
     *,
     batch_size: int = 256,
-    report: Callable[[str, int, int], None] = lambda name, done, total: None,  # noqa: ARG005
+    threshold: float | None = None,
+    progress: Callable[[str, int, int], None] = lambda name, done, total: None,  # noqa: ARG005
 ) -> dict[str, Score]:
-    """Judge a network on one or more measures; every network meets the same images.
+    """The accuracy of a network on one or more views of the data; every network meets the same images.
 
     >>> from torchcaps.data import load
     >>> from torchcaps.models import create_model
@@ -54,29 +82,73 @@ def measure(
     {'clean': 50, 'affine': 50}
 
     Args:
-        on: names from `MEASURES`: "clean" takes the data as it is, the others stored images or what is made of them.
+        on: names from `VIEWS`: "clean" takes the data as it is, the others stored images or what is made of them.
         data: test images, for "clean" at the size the network takes.
-        report: told after each batch the measure, how many images are done, of how many.
+        threshold: above which a class is named; if not given, what the data asks for, see `usual_threshold`.
+        progress: told after each batch the view, how many images are done, of how many.
     """
     scores = dict[str, Score]()
-    for name in check_measures(on):
+    for name in check_views(on):
 
         def told(done: int, total: int, name: str = name) -> None:
-            report(name, done, total)
+            progress(name, done, total)
 
-        scores[name] = MEASURES[name](model, data, batch_size=batch_size, report=told)
+        shown = VIEWS[name](model, data)
+        above = usual_threshold(model, shown) if threshold is None else threshold
+        scores[name] = accuracy(model, shown, batch_size=batch_size, threshold=above, progress=told)
     return scores
 
 
 __all__ = [
+    "FACTORS",
     "MEASURES",
+    "SWEEPS",
+    "VIEWS",
+    "Accuracy",
+    "AccuracyResult",
+    "Activity",
+    "ActivityResult",
+    "AffineCurves",
+    "AffineCurvesResult",
+    "Compactness",
+    "CompactnessResult",
+    "ComplexityResult",
+    "DynamicsResult",
+    "Invariance",
+    "InvarianceResult",
+    "IterationsResult",
     "Measure",
+    "Nothing",
+    "OnsetResult",
+    "ParseTree",
+    "ParseTreeResult",
+    "Predictions",
+    "PredictionsResult",
+    "Progress",
+    "Result",
+    "RoutingDynamics",
     "Score",
+    "Starvation",
+    "StarvationResult",
+    "Symmetry",
+    "SymmetryResult",
+    "Table",
+    "View",
     "accuracy",
     "affine",
-    "check_measures",
+    "check_views",
+    "complexity",
     "correct",
+    "figure",
+    "gradients",
+    "iterations",
+    "layer_symmetry",
     "measure",
+    "named",
+    "onset",
     "overlap",
+    "swept",
+    "usual_threshold",
+    "walk",
     "wilson",
 ]

@@ -1,38 +1,122 @@
-"""How often a network is right, and how sure one can be of that."""
+"""How often a network is right, on which images, and which classes it takes for which."""
 
-import math
-from collections.abc import Callable
-from typing import NamedTuple
+import base64
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool
 from torch import Tensor
 
-from torchcaps.data import Dataset
-from torchcaps.infer import infer
-from torchcaps.losses import multi_hot
+from torchcaps.data import Batch, Dataset, Overlapping
+from torchcaps.losses import Loss, multi_hot
+from torchcaps.measures._axes import heat_map
+from torchcaps.measures.result import Result, Table
+from torchcaps.measures.score import Score, named
+from torchcaps.measures.walk import Progress, silent, walk
 from torchcaps.network import Model
+from torchcaps.types import Parse, Record
 
-Report = Callable[[int, int], None]
-NORMAL_95 = 1.959963984540054
-
-
-def silent(done: int, total: int) -> None:
-    """Progress that nobody wants to hear of: images judged so far, and how many there are."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-class Score(NamedTuple):
-    """A share of images that were right.
+@dataclass(frozen=True)
+class AccuracyResult(Result):
+    """How many images were right, which, and which classes were taken for which.
 
-    Args:
-        value: the share, from 0 to 1.
-        count: of how many images.
-        interval: Wilson's 95 % interval of the share; it speaks of other images, not of other trainings.
+    Attributes:
+        threshold: above which a class was named; None where as many were named as an image shows.
+        outcomes: a bit for each image in the order of the data, 1 where it was right, as base64 of whole bytes.
+        shown: how many images show each class.
+        confusion: a row for each class shown, a column for each class named. A class that is shown and named counts on
+            the diagonal; one that is missed counts under every class that was named wrongly, so nowhere if there is
+            none.
     """
 
-    value: float
-    count: int  # type: ignore[assignment]  # tuple.count is of no use here
-    interval: tuple[float, float]
+    classes: tuple[str, ...]
+    hits: int
+    count: int
+    threshold: float | None
+    outcomes: str
+    shown: tuple[int, ...]
+    confusion: tuple[tuple[int, ...], ...]
+
+    @property
+    def score(self) -> Score:
+        """The share of images that were right."""
+        return Score.of(self.hits, self.count)
+
+    @property
+    def right(self) -> Bool[Tensor, " images"]:
+        """Whether each image was right, in the order of the data."""
+        packed = np.frombuffer(base64.b64decode(self.outcomes), dtype=np.uint8)
+        return torch.from_numpy(np.unpackbits(packed, count=self.count).astype(bool))
+
+    @property
+    def by_class(self) -> dict[str, Score]:
+        """For each class that is shown, the share of its images in which it was named."""
+        rows = zip(self.classes, self.shown, strict=True)
+        return {name: Score.of(self.confusion[k][k], shown) for k, (name, shown) in enumerate(rows) if shown}
+
+    def table(self) -> Table:
+        """All images, and those of each class."""
+        scores = {"all": self.score, **self.by_class}
+        rows = [(name, f"{s.value:.2%}", "{:.2%} – {:.2%}".format(*s.interval), f"{s.count:,}") for name, s in
+                scores.items()]  # fmt: skip
+        how = "" if self.threshold is None else f"A class is named if it scores above {self.threshold:g}."
+        return Table(("class", "accuracy", "95 % interval", "images"), rows, how)
+
+    def draw(self, axes: "Axes", panel: int = 0) -> None:
+        """The confusion matrix, each row as shares of the images that show its class."""
+        shares = [[c / max(1, shown) for c in row] for row, shown in zip(self.confusion, self.shown, strict=True)]
+        heat_map(axes, shares, self.classes, self.classes, vmax=1.0)
+        axes.set(title=f"Accuracy {self.score.value:.1%}", xlabel="named", ylabel="shown")
+
+
+class Accuracy:
+    """The share of images whose classes a network names, all of them and no other; see `named`.
+
+    Args:
+        threshold: name the classes that score above it, instead of as many as an image shows.
+    """
+
+    record: Record = "none"
+
+    def __init__(self, threshold: float | None = None) -> None:
+        self.threshold = threshold
+
+    def begin(self, model: Model, data: Dataset) -> None:
+        """Forget everything."""
+        n = len(data.classes)
+        self.classes, self.right = data.classes, list[Tensor]()
+        self.shown, self.confusion = torch.zeros(n, dtype=torch.long), torch.zeros(n, n, dtype=torch.long)
+
+    def update(self, parse: Parse, batch: Batch) -> None:
+        """Judge a batch."""
+        scores = parse.scores
+        check_classes(scores.shape[-1], self.classes)
+        shown = multi_hot(batch.labels.to(scores.device), scores.shape[-1]).bool()
+        said = named(scores, shown.sum(-1), self.threshold)
+        self.right.append((said == shown).all(-1).cpu())
+        found, missed, wrong = (part.double().cpu() for part in (shown & said, shown & ~said, said & ~shown))
+        pairs = missed.T @ wrong  # shares no class with the diagonal
+        self.confusion += (torch.diag(found.sum(0)) + pairs).long()
+        self.shown += shown.sum(0).cpu()
+
+    def result(self) -> AccuracyResult:
+        """Hits, outcomes and confusions."""
+        right = torch.cat(self.right)
+        return AccuracyResult(
+            classes=self.classes,
+            hits=int(right.sum()),
+            count=len(right),
+            threshold=self.threshold,
+            outcomes=base64.b64encode(np.packbits(right.numpy()).tobytes()).decode(),
+            shown=tuple(self.shown.tolist()),
+            confusion=tuple(map(tuple, self.confusion.tolist())),
+        )
 
 
 def accuracy(
@@ -42,11 +126,9 @@ def accuracy(
     batch_size: int = 256,
     epoch: int = 0,
     threshold: float | None = None,
-    report: Report = silent,
+    progress: Progress = silent,
 ) -> Score:
     """The share of images whose classes a network names, all of them and no other.
-
-    The network is judged in evaluation mode, on the device and in the precision of its parameters, and left as it was.
 
     >>> from torchcaps.data import Sign
     >>> from torchcaps.models import create_model
@@ -54,67 +136,27 @@ def accuracy(
     1000
 
     Args:
-        data: any data set; where its images show several objects, see `correct`.
+        data: any data set; where its images show several objects, all must be named.
         epoch: of a generator, which draws other images in every epoch.
-        threshold: see `correct`.
-        report: told after each batch how many images are done, of how many.
+        threshold: see `named`.
+        progress: told after each batch how many images are done, of how many.
     """
-    total = len(data)
-    if total == 0:
-        raise ValueError("there are no images to judge by: the data set is empty")
-    hits = done = 0
-    for images, labels, _ in data.batches(batch_size, epoch=epoch):
-        scores = infer(model, images).scores
-        if scores.shape[-1] != len(data.classes):
-            raise ValueError(f"the model tells {scores.shape[-1]} classes, but the data has {len(data.classes)}")
-        hits += int(correct(scores, labels.to(scores.device), threshold).sum())
-        done += len(images)
-        report(done, total)
-    return Score(hits / total, total, wilson(hits, total))
+    judge = Accuracy(threshold)
+    walk(model, data, [judge], batch_size=batch_size, epoch=epoch, progress=progress)
+    return judge.result().score
 
 
-def correct(
-    scores: Float[Tensor, "b n"], labels: Int[Tensor, "b k"], threshold: float | None = None
-) -> Bool[Tensor, " b"]:
-    """Whether the classes a network names are those an image shows.
+def usual_threshold(model: Model, data: Dataset) -> float | None:
+    """The threshold that data asks for: where images show one object or two, a network must know how many there are.
 
-    It names as many as there are, those with the highest scores, the first of equal ones: one for an image of one
-    object, two for a pair of different classes (gu2021, section 3.2), and one again where both labels are the same.
-    Scores that are not numbers are never right.
-
-    >>> correct(torch.tensor([[0.1, 0.9, 0.8], [0.2, 0.9, 0.8]]), torch.tensor([[2, 1], [1, 1]]))
-    tensor([True, True])
-
-    Args:
-        threshold: name instead the classes that score above it, so that the network must also know how many there are
-            (DiverseMultiMNIST, tsai2020, section 6): 0 for logits, 0.5 for activations.
+    That is DiverseMultiMNIST (tsai2020, section 6). How high the threshold is depends on what the loss reads.
     """
-    shown = multi_hot(labels, scores.shape[-1]).bool()
-    numbers = ~scores.isnan().any(-1)
-    if threshold is not None:
-        return ((scores > threshold) == shown).all(-1) & numbers
-    best_first = scores.argsort(dim=-1, descending=True, stable=True)
-    count = shown.sum(-1, keepdim=True)
-    among_best = torch.arange(scores.shape[-1], device=scores.device) < count
-    found = (shown.gather(-1, best_first) & among_best).sum(-1, keepdim=True)
-    return (found == count).all(-1) & numbers
+    if isinstance(data, Overlapping) and 0 < data.single < 1:
+        return model.loss.threshold if isinstance(model.loss, Loss) else 0.0
+    return None
 
 
-def wilson(hits: int, count: int, z: float = NORMAL_95) -> tuple[float, float]:
-    """Wilson's score interval of a share; unlike the normal one it stays between 0 and 1, and is never a point.
-
-    >>> [round(end, 4) for end in wilson(98, 100)]
-    [0.93, 0.9945]
-
-    Args:
-        z: how many standard errors; the default gives 95 %.
-    """
-    if not 0 <= hits <= count or count == 0:
-        raise ValueError(f"{hits} of {count} is not a share")
-    share = hits / count
-    centre = share + z * z / (2 * count)
-    reach = z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
-    width = 1 + z * z / count
-    low = 0.0 if hits == 0 else (centre - reach) / width
-    high = 1.0 if hits == count else (centre + reach) / width
-    return low, high
+def check_classes(told: int, classes: tuple[str, ...]) -> None:
+    """Refuse a network that tells more classes than the data has, or fewer."""
+    if told != len(classes):
+        raise ValueError(f"the model tells {told} classes, but the data has {len(classes)}")

@@ -3,9 +3,10 @@
 import difflib
 import fnmatch
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
+from torchcaps.losses import make_loss
 from torchcaps.network import Model
 from torchcaps.windows import pair
 
@@ -85,8 +86,9 @@ def model_info(name: str) -> dict[str, Any]:
 def create_model(name: str, *, pretrained: bool = False, **options: Any) -> Model:
     """Build a model of the papers, with its options or others.
 
-    Every model takes `num_classes`, `in_chans`, `image_size` and `width`; every capsule model also takes `routing`, a
-    name or a factory, and `backbone`, a name or a module. The rest are the papers' ablations.
+    Every model takes `num_classes`, `in_chans`, `image_size` and `width`, and `standardise`, whether it sees every
+    image with mean 0 and deviation 1; its `loss` is a name, or a dictionary of a name and options. Every capsule model
+    also takes `routing`, a name or a factory, and `backbone`, a name or a module. The rest are the papers' ablations.
 
     >>> net = create_model("sabour2017/capsnet", num_classes=5, in_chans=3, image_size=48, width=0.1)
     >>> net(torch.rand(2, 3, 48, 48)).scores.shape
@@ -100,15 +102,30 @@ def create_model(name: str, *, pretrained: bool = False, **options: Any) -> Mode
         from torchcaps.models._pretrained import shipped  # which builds models itself
 
         return shipped(name, options)
-    allowed = inspect.signature(build).parameters
+    own = inspect.signature(build).parameters
+    allowed = dict.fromkeys([*own, "standardise", "loss"])
     for option in options:
         if option not in allowed:
             near = difflib.get_close_matches(option, allowed, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise ValueError(f"{name} has no option {option!r}: {hint}it takes {', '.join(allowed)}")
     _check(options)
-    model = build(**options)
+    model = _built(build, own, dict(options))
     model.recipe = {"name": name, "options": dict(options)}
+    return model
+
+
+def _built(build: Builder, own: Collection[str], options: dict[str, Any]) -> Model:
+    """With the options of its builder, and with those that every model takes."""
+    standardise, loss = options.pop("standardise", False), options.pop("loss", {})
+    loss = {"name": loss} if isinstance(loss, str) else loss
+    if loss.keys() == {"name"} and "loss" in own:
+        model = build(**options, loss=loss["name"])  # which may know whether a score is a length
+    else:
+        model = build(**options)
+        model.loss = make_loss(**loss) if loss else model.loss
+    if standardise:
+        model.standardise()
     return model
 
 
@@ -118,6 +135,11 @@ def _check(options: dict[str, Any]) -> None:
         value = options.get(name, 1)
         if not isinstance(value, int) or value < 1:
             raise ValueError(f"{name}={value!r} is not allowed: a whole number of at least 1 is needed")
+    standardise, loss = options.get("standardise", False), options.get("loss", {"name": ""})
+    if not isinstance(standardise, bool):
+        raise ValueError(f"standardise={standardise!r} is not allowed: it must be True or False")
+    if not isinstance(loss, str) and not (isinstance(loss, dict) and isinstance(loss.get("name"), str)):
+        raise ValueError(f"loss={loss!r} is not allowed: a name, or a dictionary with one, is needed")
     width = options.get("width", 1.0)
     if not isinstance(width, int | float) or not 0 < width < float("inf"):
         raise ValueError(f"width={width!r} is not allowed: it must be a positive number")

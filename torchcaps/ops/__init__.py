@@ -1,18 +1,25 @@
 """The fused passes over the votes; `torchcaps.votes` is their only caller.
 
-Each pass has one meaning, stated in plain torch; where a native one serves the tensors at hand, it is taken.
+Each pass has one meaning, stated in plain torch, and is an operator of torch's (`torchcaps.ops.operators`): the device
+of the tensors decides what computes it.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
-from torchcaps.ops import native
+from torchcaps.ops import native, operators
 from torchcaps.ops.attend import attend as plain_attend
 from torchcaps.ops.fold import convolve, multiply
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
 from torchcaps.ops.votes import Bias, Children, Maps, PerChild, PerPair, PerParent, Poses
+
+_plain = False
+_served: dict[str, str] = {}
 
 
 def attend(
@@ -27,8 +34,9 @@ def attend(
     detach: bool = False,
 ) -> tuple[Poses, PerParent]:
     """Σ_i r û and Σ_i r for r = weight · softmax_j(⟨û, query⟩ + prior); `detach` takes the softmax as a constant."""
-    if not native.serves(u):
+    if _seen_through(u):
         return plain_attend(u, w, bias, query, prior, weight, j=j, detach=detach)
+    _load(u.device.type)
     s, mass = torch.ops.torchcaps.attend(*_whole(u, w, bias, query, prior, weight), j, detach)
     return s, mass
 
@@ -46,11 +54,53 @@ def moments(
     j: int,
 ) -> tuple[PerParent, Poses, Poses]:
     """Σ_i r, Σ_i r x, Σ_i r x²: x = û − centre, r = weight · softmax_j(⟨û, query⟩ − Σ_d precision x² + prior)."""
-    if not native.serves(u):
+    if _seen_through(u):
         return plain_moments(u, w, bias, centre, query, precision, prior, weight, j=j)
+    _load(u.device.type)
     given = _whole(u, w, bias, centre, query, precision, prior, weight)
     mass, first, second = torch.ops.torchcaps.moments(*given, j)
     return mass, first, second
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Inside, the passes are ordinary torch, on every device."""
+    global _plain
+    before, _plain = _plain, True
+    try:
+        yield
+    finally:
+        _plain = before
+
+
+def status(device: str = "cpu") -> str:
+    """What serves a kind of device: "native", or "plain torch" and why. What can be built or loaded for it is.
+
+    >>> status("meta")
+    'plain torch: there is nothing faster for meta'
+    """
+    return native.status() if device == "cpu" else f"plain torch: there is nothing faster for {device}"
+
+
+def _seen_through(u: Tensor) -> bool:
+    """Whether somebody looks inside and must find ordinary torch there.
+
+    That is an export, a transform of `torch.func`, or the counting of what a model costs, on the meta device.
+    """
+    if _plain or u.is_meta or torch.compiler.is_exporting():
+        return True
+    return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def _load(device: str) -> None:
+    """Have the fastest passes for a device registered before its first operator is called."""
+    if device not in _served:
+        _served[device] = status(device)
+
+
+# A compiler calls it, and does not look inside. This mark is all that torch.compiler.assume_constant_result makes, but
+# that imports torch._dynamo first, which would take two seconds of every start.
+_load._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _whole(*tensors: Tensor | None) -> list[Tensor | None]:
@@ -65,7 +115,10 @@ __all__ = [
     "moments_of",
     "multiply",
     "native",
+    "operators",
     "plain_attend",
     "plain_moments",
+    "plainly",
     "score",
+    "status",
 ]

@@ -39,20 +39,36 @@ def run(over: Pass, inputs: Tensors, *, i: int, m: int, pair_bytes: int) -> tupl
     traced = torch.compiler.is_compiling() or any(t is not None and t.is_meta for t in inputs)
     if traced or i * m * pair_bytes <= TILE_BYTES:
         return over.forward(*inputs)
-    # Instances are the contiguous axis: as many as leave room for eight children in a tile.
-    wide = max(1, min(m, TILE_BYTES // (8 * pair_bytes)))
-    step = {"i": max(1, TILE_BYTES // (wide * pair_bytes)), "m": wide}
     outputs: tuple[Tensor, ...] = _Tiled.apply(  # type: ignore[no-untyped-call]
-        over, {"i": i, "m": m}, step, *inputs
+        over, {"i": i, "m": m, "pair_bytes": pair_bytes}, *inputs
     )
     return outputs
 
 
+def pull(
+    over: Pass, grads: Tensors, inputs: Tensors, needed: Sequence[bool], *, i: int, m: int, pair_bytes: int
+) -> Tensors:
+    """The inputs' gradients from the outputs', tile by tile; None where not needed."""
+    whole = [torch.zeros_like(t) if need and t is not None else None for t, need in zip(inputs, needed, strict=True)]
+    for tile in _tiles(i, m, pair_bytes):
+        pieces = _cut_all(inputs, over.axes, tile)
+        given = _cut_all(grads, over.outs, tile)
+        if over.pullback is None:
+            found = differentiate(over, given, pieces, needed)
+        else:
+            found = over.pullback(given, *pieces)
+        for total, grad, axes in zip(whole, found, over.axes, strict=True):
+            if total is not None and grad is not None:
+                part = _cut(total, axes, tile)
+                part.add_(grad.sum_to_size(part.shape))
+    return whole
+
+
 class _Tiled(torch.autograd.Function):
     @staticmethod
-    def forward(over: Pass, sizes: dict[str, int], step: dict[str, int], *inputs: Tensor | None) -> tuple[Tensor, ...]:
+    def forward(over: Pass, sizes: dict[str, int], *inputs: Tensor | None) -> tuple[Tensor, ...]:
         outputs: list[Tensor] = []
-        for tile in _tiles(sizes, step):
+        for tile in _tiles(**sizes):
             pieces = over.forward(*_cut_all(inputs, over.axes, tile))
             if not outputs:
                 outputs = [_room(piece, axes, sizes) for piece, axes in zip(pieces, over.outs, strict=True)]
@@ -62,35 +78,19 @@ class _Tiled(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:  # noqa: ARG004
-        ctx.over, ctx.sizes, ctx.step, *tensors = inputs
+        ctx.over, ctx.sizes, *tensors = inputs
         ctx.save_for_backward(*tensors)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        over: Pass = ctx.over
-        inputs: Tensors = ctx.saved_tensors
-        needed = ctx.needs_input_grad[3:]
+        over, inputs, needed = ctx.over, ctx.saved_tensors, ctx.needs_input_grad[2:]
         if torch.is_grad_enabled():
-            return None, None, None, *differentiate(over, grads, inputs, needed, create_graph=True)
-        whole = [
-            torch.zeros_like(t) if need and t is not None else None for t, need in zip(inputs, needed, strict=True)
-        ]
-        for tile in _tiles(ctx.sizes, ctx.step):
-            pieces = _cut_all(inputs, over.axes, tile)
-            given = [_cut(grad, axes, tile) for grad, axes in zip(grads, over.outs, strict=True)]
-            if over.pullback is None:
-                found = differentiate(over, given, pieces, needed)
-            else:
-                found = over.pullback(given, *pieces)
-            for total, grad, axes in zip(whole, found, over.axes, strict=True):
-                if total is not None and grad is not None:
-                    part = _cut(total, axes, tile)
-                    part.add_(grad.sum_to_size(part.shape))
-        return None, None, None, *whole
+            return None, None, *differentiate(over, grads, inputs, needed, create_graph=True)
+        return None, None, *pull(over, grads, inputs, needed, **ctx.sizes)
 
 
 def differentiate(
-    over: Pass, grads: Sequence[Tensor], inputs: Tensors, needed: Sequence[bool], *, create_graph: bool = False
+    over: Pass, grads: Tensors, inputs: Tensors, needed: Sequence[bool], *, create_graph: bool = False
 ) -> Tensors:
     """The inputs' gradients as autograd finds them, connected to the inputs if they are to be differentiated again."""
     with torch.enable_grad():
@@ -115,10 +115,13 @@ def differentiate(
     return [next(found) if need and t is not None else None for t, need in zip(inputs, needed, strict=True)]
 
 
-def _tiles(sizes: dict[str, int], step: dict[str, int]) -> Iterator[Tile]:
-    for m in range(0, sizes["m"], step["m"]):
-        for i in range(0, sizes["i"], step["i"]):
-            yield {"i": slice(i, i + step["i"]), "m": slice(m, m + step["m"])}
+def _tiles(i: int, m: int, pair_bytes: int) -> Iterator[Tile]:
+    # Instances are the contiguous axis: as many as leave room for eight children in a tile.
+    wide = max(1, min(m, TILE_BYTES // (8 * pair_bytes)))
+    high = max(1, TILE_BYTES // (wide * pair_bytes))
+    for first in range(0, m, wide):
+        for child in range(0, i, high):
+            yield {"i": slice(child, child + high), "m": slice(first, first + wide)}
 
 
 def _cut(tensor: Tensor, axes: str, tile: Tile) -> Tensor:

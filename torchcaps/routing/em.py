@@ -4,15 +4,14 @@ import math
 from typing import Literal
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from torchcaps.functional import length
 from torchcaps.routing._base import Routing
-from torchcaps.routing._mixture import Belief, Temperature, annealed, evidence, observe, responsibilities
+from torchcaps.routing._mixture import EPS, Belief, Temperature, annealed, evidence, observe, responsibilities
 from torchcaps.types import RoutingShape, State
-from torchcaps.votes import Votes
+from torchcaps.votes import Coupling, PerParent, Poses, Votes
 
 Output = Literal["mean", "length"]
 
@@ -31,6 +30,8 @@ class EM(Routing):
         inverse_temperature: λ by iteration.
         variance_floor: added to each σ², as Gritzman 2019 advises.
     """
+
+    weighs = True
 
     def __init__(
         self,
@@ -57,8 +58,13 @@ class EM(Routing):
         log_p = F.logsigmoid(z) - (log_sigma + 0.5 * math.log(2 * math.pi)).sum(-1)
         belief = Belief(mu, 0.5 / (var + self.variance_floor), log_p)
         act = torch.sigmoid(z)
-        pose = mu if self.output == "mean" else act[..., None] * mu / (length(mu)[..., None] + UNIT_EPS)
-        return State(pose, act, memory=belief)
+        return State(self._pose(mu, act), act, memory=belief)
 
-    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+    def _pose(self, mu: Poses, act: PerParent) -> Poses:
+        return mu if self.output == "mean" else act[..., None] * mu / (length(mu)[..., None] + UNIT_EPS)
+
+    def finish(self, s: Poses, mass: PerParent, act: PerParent, /) -> Poses:
+        return self._pose(s / mass[..., None].clamp_min(EPS), act)
+
+    def couplings(self, votes: Votes, state: State | None) -> Coupling:
         return responsibilities(votes, None if state is None else state.memory)

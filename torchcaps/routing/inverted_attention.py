@@ -3,13 +3,12 @@
 import math
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from torchcaps.routing._base import Routing
 from torchcaps.routing._mixture import Temperature, annealed, evidence, observe
 from torchcaps.types import RoutingShape, State
-from torchcaps.votes import Votes
+from torchcaps.votes import Coupling, Poses, Votes
 
 
 class InvertedAttention(Routing):
@@ -43,7 +42,7 @@ class InvertedAttention(Routing):
                 "inverted attention cannot normalise poses of d=1: the layer norm of a single number is constant; "
                 "use d > 1 or norm=False"
             )
-        self.activates = activations
+        self.activates = self.weighs = activations
         self.scale = shape.d_out**-0.5 if scale else 1.0
         self.inverse_temperature, self.variance_floor = inverse_temperature, variance_floor
         self.beta_u = nn.Parameter(torch.zeros(shape.j)) if activations else None
@@ -60,11 +59,15 @@ class InvertedAttention(Routing):
         q = self._query(state)
         if self.beta_u is None or self.beta_a is None:
             s, _ = votes.attend(q)
-            pose: Tensor = self.norm(s)
+            pose = self.finish(s)
             return State(pose, torch.ones_like(pose[..., 0]))
         mass, mean, var = observe(votes, query=q)
         z = evidence(mass, 0.5 * (var + self.variance_floor).log(), self.beta_u, self.beta_a)
-        return State(self.norm(mean * mass[..., None]), torch.sigmoid(self.inverse_temperature(t) * z))
+        return State(self.finish(mean * mass[..., None]), torch.sigmoid(self.inverse_temperature(t) * z))
 
-    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+    def finish(self, s: Poses, *_: Tensor) -> Poses:
+        pose: Tensor = self.norm(s)
+        return pose
+
+    def couplings(self, votes: Votes, state: State | None) -> Coupling:
         return votes.attention(self._query(state))

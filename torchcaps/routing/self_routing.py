@@ -1,12 +1,11 @@
 """Self-routing: each child decides by itself, from its own pose, where it belongs."""
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from torchcaps.routing._base import Routing
 from torchcaps.types import RoutingShape, State
-from torchcaps.votes import Votes
+from torchcaps.votes import Coupling, PerParent, Poses, Votes
 
 EPS = 1e-8
 
@@ -20,20 +19,25 @@ class SelfRouting(Routing):
         bias: whether the gate has a bias.
     """
 
+    weighs = True
+
     def __init__(self, shape: RoutingShape, *, bias: bool = False) -> None:
         super().__init__(shape)
         bound = (3 / shape.d_in) ** 0.5
         self.gate = nn.Parameter(torch.empty(shape.i, shape.d_in, shape.j).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.zeros(shape.i, shape.j)) if bias else None
 
-    def _logits(self, votes: Votes) -> Float[Tensor, "b h w i j"]:
+    def _logits(self, votes: Votes) -> Coupling:
         logits = torch.einsum("bhwid,idj->bhwij", votes.u, self.gate)
         return logits if self.bias is None else logits + self.bias
 
     def step(self, votes: Votes, state: State | None, t: int) -> State:
         s, mass = votes.attend(prior=self._logits(votes), weighted=True)
         act = mass / votes.act.sum(-1, keepdim=True).clamp_min(EPS)
-        return State(s / mass[..., None].clamp_min(EPS), act)
+        return State(self.finish(s, mass), act)
 
-    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+    def finish(self, s: Poses, mass: PerParent, *_: Tensor) -> Poses:
+        return s / mass[..., None].clamp_min(EPS)
+
+    def couplings(self, votes: Votes, state: State | None) -> Coupling:
         return votes.compete(self._logits(votes))

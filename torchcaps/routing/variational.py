@@ -3,13 +3,12 @@
 import math
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from torchcaps.routing._base import Routing
 from torchcaps.routing._mixture import Belief, observe, responsibilities
 from torchcaps.types import RoutingShape, State
-from torchcaps.votes import Votes
+from torchcaps.votes import Coupling, PerParent, Poses, Votes
 
 
 class Variational(Routing):
@@ -23,6 +22,8 @@ class Variational(Routing):
         alpha0: pseudo-counts of the mixing weights.
         kappa0: pseudo-counts of the means.
     """
+
+    weighs = True
 
     def __init__(self, shape: RoutingShape, *, iters: int = 3, alpha0: float = 1.0, kappa0: float = 1.0) -> None:
         super().__init__(shape, iters=iters)
@@ -47,5 +48,8 @@ class Variational(Routing):
         act = torch.sigmoid(self.beta_a - (log_pi.exp() * entropy + self.beta_u))
         return State(mu, act, memory=belief)
 
-    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+    def finish(self, s: Poses, mass: PerParent, *_: Tensor) -> Poses:
+        return s / (self.kappa0 + mass)[..., None]
+
+    def couplings(self, votes: Votes, state: State | None) -> Coupling:
         return responsibilities(votes, None if state is None else state.memory)

@@ -1,7 +1,8 @@
 """Training: one readable loop, checkpoints that survive anything, and a run that can be found again."""
 
+from torchcaps.train.callbacks import CALLBACKS, Callback
 from torchcaps.train.fitting import fit
 from torchcaps.train.run import Run, load_run
 from torchcaps.train.settings import Settings
 
-__all__ = ["Run", "Settings", "fit", "load_run"]
+__all__ = ["CALLBACKS", "Callback", "Run", "Settings", "fit", "load_run"]

@@ -12,8 +12,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from torchcaps._version import __version__
+from torchcaps.train.migrate import FORMAT, migrated
 
-FORMAT, KEEP = 1, 2
+KEEP = 2
 ENDING, UNFINISHED = ".safetensors", ".part"
 
 
@@ -63,11 +64,6 @@ def load(path: Path) -> Checkpoint:
     if "torchcaps" not in header:
         raise ValueError(f"{path} is a safetensors file, but not a torchcaps checkpoint")
     record = _record(path, header["torchcaps"])
-    if record.get("format") != FORMAT:
-        raise ValueError(
-            f"{path} has format {record.get('format')!r}, saved by torchcaps {record.get('torchcaps')}: this version "
-            f"reads {FORMAT}"
-        )
     if header.get("sha256") != _digest(header["torchcaps"], tensors):
         raise ValueError(f"{path} is damaged: its checksum differs from the one it was saved with")
     return Checkpoint(record, tensors)
@@ -127,6 +123,10 @@ def _record(path: Path, text: str) -> dict[str, Any]:
         raise ValueError(f"{path} is damaged: its record is not JSON ({error})") from error
     if not isinstance(record, dict):
         raise ValueError(f"{path} is damaged: its record is no JSON object")
+    try:
+        record["settings"] = migrated(record.get("settings", {}), record.get("format"))
+    except ValueError as error:
+        raise ValueError(f"{path}, saved by torchcaps {record.get('torchcaps')}, cannot be read: {error}") from error
     return record
 
 

@@ -22,8 +22,8 @@ class Estimate(NamedTuple):
     megabytes: float
 
 
-def estimate(model: str | Model, data: str | Path | Dataset, **settings: Any) -> Estimate:
-    """Time a few steps, keep nothing.
+def estimate(model: str | Model, data: str | Path | Dataset, **values: Any) -> Estimate:
+    """Time a few steps with these settings, keep nothing.
 
     >>> estimate("mitterreiter2023/capsnet", "glyphs", options={"width": 0.1}, batch_size=8).parameters
     1375294
@@ -31,13 +31,13 @@ def estimate(model: str | Model, data: str | Path | Dataset, **settings: Any) ->
     import torch
     from lightning_fabric import Fabric
 
-    from torchcaps.train.fitting import PRECISION, prepare
+    from torchcaps.train.fitting import PRECISION, prepare, settings_from
     from torchcaps.train.loop import Training
 
-    network, told, splits = prepare(model, data, None, settings)
-    fabric = Fabric(accelerator="cpu", devices=1, precision=PRECISION[told.precision])  # type: ignore[arg-type]
-    training = Training(fabric, told, network, splits._replace(validation=None), folder=None)
-    index = torch.arange(min(told.batch_size, len(splits.train)))
+    network, settings, splits = prepare(settings_from(model, data, values), model, data)
+    fabric = Fabric(accelerator="cpu", devices=1, precision=PRECISION[settings.precision])  # type: ignore[arg-type]
+    training = Training(fabric, settings, network, splits._replace(validation=None), folder=None)
+    index = torch.arange(min(settings.batch_size, len(splits.train)))
     seconds = []
     for _ in range(WARM + TIMED):
         began = time.perf_counter()

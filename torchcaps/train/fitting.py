@@ -1,7 +1,7 @@
 """`fit`: from a model and data to a trained network, in one call."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,16 +11,22 @@ import torch
 from lightning_fabric import Fabric
 from safetensors import SafetensorError
 
-from torchcaps.data import Dataset
+from torchcaps.data import Dataset, OwnImages
+from torchcaps.losses import make_loss
 from torchcaps.models import create_model
 from torchcaps.network import CONFIG, Model
 from torchcaps.train import checkpoint
-from torchcaps.train.log import Log, forget_after
+from torchcaps.train.callbacks import Callback
+from torchcaps.train.fingerprint import inventory_of, write_inventory
+from torchcaps.train.log import Log, telling
 from torchcaps.train.loop import Training
-from torchcaps.train.processes import is_first, launched, size
-from torchcaps.train.run import CHECKPOINTS, MODEL, RUN, Run, read_run, write_run
-from torchcaps.train.settings import Settings
-from torchcaps.train.splits import Splits, load_splits, split
+from torchcaps.train.own import is_own, own_images
+from torchcaps.train.processes import launched, size
+from torchcaps.train.resume import begin_or_resume, check_folder, with_rule_of
+from torchcaps.train.run import CHECKPOINTS, MODEL, Run, write_run
+from torchcaps.train.settings import CUSTOM, Settings
+from torchcaps.train.splits import Splits, load_splits
+from torchcaps.train.summary import summary
 
 PRECISION = {"32": "32-true", "64": "32-true", "bf16": "bf16-mixed"}  # Fabric's "64-true" rounds the loss to 32 bits
 
@@ -31,13 +37,14 @@ def fit(
     *,
     out: str | Path | None = None,
     resume: bool = False,
-    validation_data: Dataset | None = None,
+    validation_data: str | Path | Dataset | None = None,
+    callbacks: Mapping[str, Any] | Sequence[Callback] = (),
     devices: int = 1,
     nodes: int = 1,
     quiet: bool = False,
     tensorboard: bool = False,
     fast_dev_run: bool = False,
-    **settings: Any,
+    **values: Any,
 ) -> Run:
     """Train a network.
 
@@ -50,87 +57,108 @@ def fit(
         data: a name of `list_datasets`, a folder with a sub-folder a class, an .npz file, or a data set.
         out: folder for checkpoints, log and weights; nothing is kept if not given.
         resume: go on from the last checkpoint in `out`; without one, begin.
-        validation_data: images to judge by, instead of a part held out from `data`.
+        validation_data: images to judge by, by name or as a data set, instead of a part held out from `data`.
+        callbacks: names of `CALLBACKS` with their options, or callbacks of one's own.
         devices, nodes: processes on a machine, and machines; several share every batch. Torchrun knows its own.
         quiet: no progress on the terminal.
         fast_dev_run: one epoch of two batches, to see that everything fits together; nothing is kept.
-        settings: fields of `Settings`: options, epochs, until_accuracy, batch_size, lr, schedule, seed, …
+        values: fields of `Settings`: options, epochs, until_accuracy, batch_size, lr, lr_schedule, seed, …
     """
-    told = _settings(model, data, {**settings, "epochs": 1} if fast_dev_run else settings)
+    given = [] if isinstance(callbacks, Mapping) else list(callbacks)
+    if isinstance(callbacks, Mapping):
+        values["callbacks"] = dict(callbacks)
+    if validation_data is not None:
+        values["validation_data"] = _name(validation_data)
+    if fast_dev_run:
+        values |= {"epochs": 1, "steps": None, "judge_every": None}
+    settings = settings_from(model, data, values)
     folder = None if out is None or fast_dev_run else Path(out)
-    _check_folder(folder, resume=resume)
+    check_folder(folder, resume=resume)
+    if resume and folder is not None:
+        settings = with_rule_of(settings, folder)
     devices, nodes = size(devices, nodes)
     fabric = Fabric(
         accelerator="auto" if torch.cuda.is_available() else "cpu",
         devices=devices,
         num_nodes=nodes,
-        strategy=_strategy(told, devices * nodes),
-        precision=PRECISION[told.precision],  # type: ignore[arg-type]
+        strategy=_strategy(settings, devices * nodes),
+        precision=PRECISION[settings.precision],  # type: ignore[arg-type]
     )
-    with launched(fabric), _determinism(told):
-        network, told, splits = prepare(model, data, validation_data, told)
-        return _train(fabric, network, told, splits, folder, resume=resume, quiet=quiet, tensorboard=tensorboard,
-                      limit=2 if fast_dev_run else 0)  # fmt: skip
+    with launched(fabric), _determinism(settings):
+        with telling(quiet=quiet or not fabric.is_global_zero) as report:
+            own = own_images(settings, report) if is_own(settings) else None
+            network, settings, splits = prepare(settings, model, data, validation_data, own)
+        checkpoints = None if folder is None else folder / CHECKPOINTS
+        limit = 2 if fast_dev_run else 0
+        training = Training(fabric, settings, network, splits, folder=checkpoints, limit=limit, callbacks=given)
+        return _train(training, own, folder, resume=resume, quiet=quiet, tensorboard=tensorboard)
 
 
 def prepare(
-    model: str | Model, data: str | Path | Dataset, validation: Dataset | None, settings: Settings | dict[str, Any]
+    settings: Settings,
+    model: str | Model,
+    data: str | Path | Dataset,
+    validation: str | Path | Dataset | None = None,
+    own: OwnImages | None = None,
 ) -> tuple[Model, Settings, Splits]:
-    """The network, built for the data where it is not given, the settings that tell how, and the data's parts."""
-    told = settings if isinstance(settings, Settings) else _settings(model, data, settings)
-    splits = _splits(data, validation, told)
-    torch.manual_seed(told.seed)
+    """The network, built for the data where it is not given, the settings with its options, and the data's parts."""
+    given, judge = (thing if isinstance(thing, Dataset) else None for thing in (data, validation))
+    splits = load_splits(settings, given, judge, own)
+    torch.manual_seed(settings.seed)
     if isinstance(model, Model):
-        return model, told, splits
+        return _dressed(model, settings), settings, splits
     c, h, w = splits.train.image_shape
     fitting = {"num_classes": len(splits.train.classes), "in_chans": c, "image_size": h if h == w else [h, w]}
-    options = {**fitting, **told.options}
+    settings = replace(settings, options={**fitting, **settings.options})
+    options = settings.model_options
     try:
-        network = create_model(model, **options)
+        return create_model(model, **options), settings, splits
     except (TypeError, RuntimeError) as error:  # a word where a number is needed, a negative size, and the like
-        given = ", ".join(f"{name}={value!r}" for name, value in options.items())
-        raise ValueError(f"{model} cannot be built with {given}: {error}") from error
-    return network, replace(told, options=options), splits
+        shown = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        raise ValueError(f"{model} cannot be built with {shown}: {error}") from error
 
 
-def _settings(model: str | Model, data: str | Path | Dataset, settings: dict[str, Any]) -> Settings:
-    names = {
-        "model": model if isinstance(model, str) else "custom",
-        "data": "custom" if isinstance(data, Dataset) else str(data),
-    }
-    return Settings.from_json({**names, **settings})
+def settings_from(model: str | Model, data: str | Path | Dataset, values: dict[str, Any]) -> Settings:
+    """Settings of these values, with the names of model and data."""
+    return Settings.from_json({"model": model if isinstance(model, str) else CUSTOM, "data": _name(data), **values})
+
+
+def _name(data: str | Path | Dataset) -> str:
+    return CUSTOM if isinstance(data, Dataset) else str(data)
+
+
+def _dressed(model: Model, settings: Settings) -> Model:
+    """A network that was given, with the settings that become a part of it."""
+    if settings.loss:
+        model.loss = make_loss(**settings.loss)
+    if settings.standardise:
+        model.standardise()
+    return model
 
 
 def _train(
-    fabric: Fabric,
-    network: Model,
-    told: Settings,
-    splits: Splits,
-    folder: Path | None,
-    *,
-    resume: bool,
-    quiet: bool,
-    tensorboard: bool,
-    limit: int,
+    training: Training, own: OwnImages | None, folder: Path | None, *, resume: bool, quiet: bool, tensorboard: bool
 ) -> Run:
-    checkpoints = None if folder is None else folder / CHECKPOINTS
-    training = Training(fabric, told, network, splits, folder=checkpoints, limit=limit)
+    fabric, settings, data = training.fabric, training.settings, training.splits.train
     problems: list[str] = []
-    if folder is not None and checkpoints is not None:
-        problems = _begin_or_resume(fabric, training, folder, checkpoints, told, resume=resume)
+    if folder is not None:
+        inventory = inventory_of(settings, own, data)
+        problems = begin_or_resume(training, folder, inventory, resume=resume)
         if fabric.is_global_zero:
-            write_run(folder, told, splits.train.classes, splits.train.image_shape)
+            write_run(folder, settings, data.classes, data.image_shape)
+            write_inventory(folder, inventory)
         fabric.barrier()
+    said = [*summary(settings, training.splits, own), *(f"passed over: {problem}" for problem in problems)]
     with Log(folder, training.total, quiet=quiet, speaks=fabric.is_global_zero, tensorboard=tensorboard) as log:
-        for problem in problems:
-            log.say(f"passed over: {problem}")
+        for line in said:
+            log.say(line)
         log.resumed(training.step)
         training.run(log)
-    network = training.objective.model.eval()
+    network = training.model.eval()
     if folder is not None and fabric.is_global_zero:
         _keep(network, folder)
     fabric.barrier()
-    return Run(network, told, splits.train.classes, splits.train.image_shape, training.history, folder)
+    return Run(network, settings, data.classes, data.image_shape, training.history, folder)
 
 
 def _keep(network: Model, folder: Path) -> None:
@@ -144,53 +172,17 @@ def _keep(network: Model, folder: Path) -> None:
         raise checkpoint.lost(folder / CHECKPOINTS, f"the folder {MODEL}", error) from error
 
 
-def _begin_or_resume(
-    fabric: Fabric, training: Training, folder: Path, checkpoints: Path, told: Settings, *, resume: bool
-) -> list[str]:
-    problems: list[str] = []
-    if resume and (folder / RUN).exists():
-        changed = told.differences(read_run(folder)[0])
-        if changed:
-            raise ValueError(f"{folder} cannot be resumed with other settings: {'; '.join(changed)}")
-    if resume:
-        found, problems = checkpoint.newest(checkpoints)
-        if found is not None:
-            training.restore(found)
-    fabric.barrier()
-    if fabric.is_global_zero:
-        checkpoint.tidy(checkpoints)
-        forget_after(folder, training.step)
-    return problems
-
-
-def _check_folder(folder: Path | None, *, resume: bool) -> None:
-    """Nothing that is there already is written over; the first process looks, before any of them writes."""
-    if folder is None or resume or not is_first():
-        return
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file: name a folder for the training")
-    if folder.is_dir() and any(folder.iterdir()):
-        raise ValueError(f"{folder} is not empty: go on with --resume (resume=True), or name another folder")
-
-
-def _strategy(told: Settings, processes: int) -> str:
+def _strategy(settings: Settings, processes: int) -> str:
     if processes == 1:
         return "auto"
-    # A decoder that is left out gets no gradients, which DDP must be told.
-    return "ddp" if told.reconstruction else "ddp_find_unused_parameters_true"
-
-
-def _splits(data: str | Path | Dataset, validation: Dataset | None, told: Settings) -> Splits:
-    if validation is not None:
-        train = data if isinstance(data, Dataset) else load_splits(replace(told, validation=0.0)).train
-        return Splits(train, validation)
-    return split(data, told) if isinstance(data, Dataset) else load_splits(told)
+    # A decoder that is left out gets no gradients, which DDP must know.
+    return "ddp" if settings.reconstruction_weight else "ddp_find_unused_parameters_true"
 
 
 @contextmanager
-def _determinism(told: Settings) -> Iterator[None]:
+def _determinism(settings: Settings) -> Iterator[None]:
     before = torch.are_deterministic_algorithms_enabled()
-    if told.deterministic:
+    if settings.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what torch asks for on NVIDIA's
         torch.use_deterministic_algorithms(True)
     try:

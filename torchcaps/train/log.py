@@ -2,7 +2,8 @@
 
 import json
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 LOG = "log.jsonl"
+PATIENCE = 2  # seconds without a word
 
 
 class Log:
@@ -50,7 +52,7 @@ class Log:
         self.progress.update(self.task, completed=step)
 
     def step(self, step: int, images: int, values: dict[str, Any]) -> None:
-        """A step is done; `values` are the loss and accuracy of the epoch so far."""
+        """A step is done; `values` are the loss and accuracy since the last entry of the history."""
         self.images += images
         self._write({"event": "step", "step": step, **values})
         now = time.perf_counter()
@@ -63,20 +65,21 @@ class Log:
                 f"accuracy {values['accuracy']:.2%}  {self.rate():.0f} images/s",
             )
 
-    def epoch(self, values: dict[str, Any]) -> None:
-        """An epoch is done."""
-        self._write({"event": "epoch", **values})
+    def entry(self, values: dict[str, Any], *, whole: bool) -> None:
+        """An entry of the history is complete: a whole epoch, or a part that ended with a judging."""
+        self._write({"event": "epoch" if whole else "judging", **values})
         judged = values.get("validation_accuracy")
         tail = "" if judged is None else f"  validation {judged:.2%}"
+        where = f"epoch {values['epoch'] + 1}" if whole else f"step {values['step']}"
         self.say(
-            f"epoch {values['epoch'] + 1}: loss {values['loss']:.4f}  accuracy {values['accuracy']:.2%}{tail}  "
+            f"{where}: loss {values['loss']:.4f}  accuracy {values['accuracy']:.2%}{tail}  "
             f"{values['images_per_second']:.0f} images/s"
         )
 
     def say(self, text: str) -> None:
         """A line above the bar, for people."""
         if not self.progress.disable:
-            self.console.print(text, highlight=False, markup=False)
+            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def rate(self) -> float:
         """Images a second since this process began."""
@@ -96,6 +99,19 @@ class Log:
             for name, value in line.items():
                 if isinstance(value, float):
                     self.writer.add_scalar(f"{line['event']}/{name}", value, line["step"])
+
+
+@contextmanager
+def telling(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """How far some work is, in a line that changes and goes: for people at a terminal, if it takes two seconds."""
+    console, began = Console(stderr=True), time.perf_counter()
+    with console.status("") if console.is_terminal and not quiet else nullcontext() as status:
+
+        def tell(text: str) -> None:
+            if status is not None and time.perf_counter() - began > PATIENCE:
+                status.update(text)
+
+        yield tell
 
 
 def forget_after(folder: Path, step: int) -> None:

@@ -1,6 +1,7 @@
 """The training loop."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from torchcaps.infer import infer, ready
 from torchcaps.measures import correct
 from torchcaps.network import Model
 from torchcaps.train import checkpoint
+from torchcaps.train.callbacks import Callback, Watchers
 from torchcaps.train.checkpoint import Checkpoint
 from torchcaps.train.learning_rate import SCHEDULES
 from torchcaps.train.log import Log
@@ -31,74 +33,122 @@ class Training:
     Args:
         folder: for checkpoints; None for none.
         limit: at most so many steps an epoch.
+        callbacks: given as objects, besides those that the settings name.
+
+    Attributes:
+        step: how many steps are done.
+        batch: of the last step, as this process had it.
+        history: an entry for every epoch, and for every judging inside one.
     """
 
     def __init__(
-        self, fabric: Fabric, settings: Settings, model: Model, splits: Splits, *, folder: Path | None, limit: int = 0
+        self,
+        fabric: Fabric,
+        settings: Settings,
+        model: Model,
+        splits: Splits,
+        *,
+        folder: Path | None,
+        limit: int = 0,
+        callbacks: Sequence[Callback] = (),
     ) -> None:
         self.fabric, self.settings, self.splits, self.folder = fabric, settings, splits, folder
         if settings.precision == "64":
             model.double()
-        self.objective = Objective(model, settings.reconstruction)
+        self.objective = Objective(model, settings.reconstruction_weight)
         self.optimiser = _optimiser(model, settings)
         whole: Any = torch.compile(self.objective) if settings.compile else self.objective
         self.wrapped, self.stepper = fabric.setup(whole, self.optimiser)
         batches = -(-len(splits.train) // settings.batch_size)
         self.batches, self.limit = (min(limit, batches) if limit else batches), limit
         self.step, self.history = 0, list[dict[str, Any]]()
-        self.sums = {"loss": 0.0, "hits": 0.0, "images": 0.0}  # of the epoch so far
+        self.sums = {"loss": 0.0, "hits": 0.0, "images": 0.0}  # since the last entry of the history
+        self.batch: Batch | None = None
+        self.watchers = Watchers(settings.callbacks, callbacks)
+        for watcher in self.watchers.all:
+            watcher.begin(self)
+
+    @property
+    def model(self) -> Model:
+        """The network."""
+        return self.objective.model
 
     @property
     def total(self) -> int:
         """Steps of the whole training."""
-        return self.settings.epochs * self.batches
+        return self.settings.steps or self.settings.epochs * self.batches
+
+    def finished(self) -> bool:
+        """Whether the last step is done, or the network good enough."""
+        wanted, last = self.settings.until_accuracy, self.history[-1] if self.history else {}
+        return self.step >= self.total or (wanted is not None and last.get("validation_accuracy", 0) >= wanted)
 
     def run(self, log: Log) -> None:
         """Train to the end, from wherever it stands."""
-        while self.step < self.total and not self._good_enough():
+        while not self.finished():
             epoch, done = divmod(self.step, self.batches)
             began, before = time.perf_counter(), self.sums["images"]
             batches = self.splits.train.batches(self.settings.batch_size, epoch=epoch, shuffle=True, start=done)
             for batch, _ in zip(batches, range(self.batches - done), strict=False):
                 self.train_on(batch)
                 log.step(self.step, len(batch.images), {"epoch": epoch, **self._averages(), "lr": self._rate()})
-                if self.step % self.settings.save_every == 0 and self.step % self.batches:
+                whole = self.step % self.batches == 0
+                if whole or self.step == self.total or self._due(self.settings.judge_every):
+                    seconds = time.perf_counter() - began
+                    speed = (self.sums["images"] - before) / seconds
+                    self._end_epoch(epoch, {"seconds": round(seconds, 3), "images_per_second": round(speed, 1)})
+                    log.entry(self.history[-1], whole=whole)
+                    began, before = time.perf_counter(), 0.0
+                if whole or self.finished() or self._due(self.settings.save_every):
                     self.save()
-            seconds = time.perf_counter() - began
-            speed = (self.sums["images"] - before) / seconds
-            self._end_epoch(epoch, {"seconds": round(seconds, 3), "images_per_second": round(speed, 1)})
-            log.epoch(self.history[-1])
-            self.save()
+                if self.finished():
+                    break
 
     def train_on(self, batch: Batch) -> None:
         """One step on a global batch, of which this process takes its part."""
         share = self.step / self.total
-        torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * 4096 + self.fabric.global_rank)
+        self._seed()
         self.objective.train()
         self.objective.anneal(share)
         for group in self.optimiser.param_groups:
-            group["lr"] = self.settings.lr * SCHEDULES[self.settings.schedule](share)
+            group["lr"] = self.settings.lr * SCHEDULES[self.settings.lr_schedule](share)
         part, weight = part_of(batch, self.fabric.global_rank, self.fabric.world_size)
         self.stepper.zero_grad()
-        part = self._ready(part)
-        outcome: Outcome = self.wrapped(part)
+        self.batch = self._ready(part)
+        outcome: Outcome = self.wrapped(self.batch)
         loss = outcome.loss * weight
         found = self._reduce(torch.stack([loss.detach().double(), outcome.hits.double() * float(weight > 0)]))
         mean = found[0] / self.fabric.world_size
         if not torch.isfinite(mean):
+            self._seed()  # what was dropped is dropped again
             with self.fabric.autocast():
-                raise located(self.objective, part, self.step, float(mean))
+                raise located(self.objective, self.batch, self.step, float(mean))
         self.fabric.backward(loss)
-        self.stepper.step()
-        self.step += 1
+        self._move()
         n = len(batch.images)
         for name, value in (("loss", float(mean) * n), ("hits", float(found[1])), ("images", float(n))):
             self.sums[name] += value
+
+    def _seed(self) -> None:
+        torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * 4096 + self.fabric.global_rank)
+
+    def _move(self) -> None:
+        """From gradients to the next weights."""
+        for watcher in self.watchers.all:
+            watcher.after_backward(self)
+        if self.settings.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.objective.parameters(), self.settings.clip)
+        self.stepper.step()
+        self.step += 1
+        for watcher in self.watchers.all:
+            watcher.after_step(self)
 
     def _end_epoch(self, epoch: int, speed: dict[str, float]) -> None:
         entry: dict[str, Any] = {"epoch": epoch, "step": self.step, **self._averages(), **speed}
         if self.splits.validation is not None:
             entry["validation_accuracy"] = self.accuracy(self.splits.validation)
+        for watcher in self.watchers.all:
+            watcher.after_epoch(self, entry)
         self.history.append(entry)
         self.sums = dict.fromkeys(self.sums, 0.0)
 
@@ -128,6 +178,7 @@ class Training:
                 "history": self.history,
                 "sums": self.sums,
                 "optimiser": groups,
+                "callbacks": self.watchers.state(),
             }
             checkpoint.save(self.folder, self.step, Checkpoint(record, {**state, **tensors}))
 
@@ -140,10 +191,10 @@ class Training:
         self.objective.model.load_state_dict(checkpoint.unpack_model(found))
         checkpoint.unpack_optimiser(self.optimiser, found.tensors, found.record["optimiser"])
         self.step, self.history, self.sums = (found.record[key] for key in ("step", "history", "sums"))
+        self.watchers.restore(found.record.get("callbacks", []))
 
-    def _good_enough(self) -> bool:
-        wanted = self.settings.until_accuracy
-        return wanted is not None and bool(self.history) and self.history[-1].get("validation_accuracy", 0) >= wanted
+    def _due(self, every: int | None) -> bool:
+        return every is not None and self.step % every == 0
 
     def _averages(self) -> dict[str, float]:
         images = max(1.0, self.sums["images"])
@@ -167,5 +218,6 @@ class Training:
 def _optimiser(model: Model, settings: Settings) -> torch.optim.Optimizer:
     parameters, decay = model.parameters(), settings.weight_decay
     if settings.optimiser == "sgd":
-        return torch.optim.SGD(parameters, lr=settings.lr, momentum=0.9, weight_decay=decay)
-    return torch.optim.Adam(parameters, lr=settings.lr, weight_decay=decay)
+        return torch.optim.SGD(parameters, lr=settings.lr, momentum=settings.momentum, weight_decay=decay)
+    kind = torch.optim.AdamW if settings.optimiser == "adamw" else torch.optim.Adam
+    return kind(parameters, lr=settings.lr, weight_decay=decay)

@@ -23,18 +23,17 @@ class Objective(nn.Module):
     """A model with its losses in one forward pass, so that any wrapper around it sees all of them.
 
     Args:
-        reconstruction: weight of the decoder's loss; with 0 the decoder is left out.
+        reconstruction_weight: of the decoder's loss; with 0 the decoder is left out.
     """
 
-    def __init__(self, model: Model, reconstruction: float = 0.0005) -> None:
+    def __init__(self, model: Model, reconstruction_weight: float = 0.0005) -> None:
         super().__init__()
+        drawn = model.decoder is not None and reconstruction_weight > 0
         self.model = model
-        self.reconstruction = (
-            ReconstructionLoss(reconstruction) if model.decoder is not None and reconstruction else None
-        )
+        self.reconstruction = ReconstructionLoss(reconstruction_weight) if drawn else None
 
     def anneal(self, share: float) -> None:
-        """Tell a loss whose constants change with the training how much of it is done."""
+        """Let a loss whose constants change with the training know how much of it is done."""
         if isinstance(self.model.loss, Loss):
             self.model.loss.anneal(share)
 

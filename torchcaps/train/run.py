@@ -1,19 +1,22 @@
-"""A training's folder: what it was told, how it went, and the network it left."""
+"""A training's folder: its settings, how it went, and the network it left."""
 
 import json
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torchcaps.data import Dataset
+from torchcaps.data import NAMES, Dataset, Reading
 from torchcaps.models import create_model, from_pretrained
 from torchcaps.network import CONFIG, Model
 from torchcaps.train import checkpoint
-from torchcaps.train.settings import Settings
-from torchcaps.train.splits import load_part
+from torchcaps.train.fingerprint import changes, inventory_of
+from torchcaps.train.migrate import FORMAT, migrated
+from torchcaps.train.own import is_own, own_images, trained_before
+from torchcaps.train.settings import CUSTOM, Settings
+from torchcaps.train.splits import load_own_part, load_part
 
 RUN, MODEL, CHECKPOINTS = "run.json", "model", "checkpoints"
-FORMAT = 1
 
 
 @dataclass
@@ -22,10 +25,10 @@ class Run:
 
     Attributes:
         model: the trained network, ready to be asked.
-        settings: what the training was told.
+        settings: what decided the training.
         classes: names of the classes.
         image_shape: channels, height and width of the images it takes.
-        history: for each epoch its loss, accuracy, validation accuracy, images a second.
+        history: for each epoch, and each judging inside one, its loss, accuracy, validation accuracy, images a second.
         directory: where it lies; None if it was not kept.
     """
 
@@ -37,14 +40,35 @@ class Run:
     directory: Path | None = None
 
     def test_data(self) -> Dataset:
-        """The test images, which the training never saw, at the size of the network."""
-        if self.settings.data == "custom":
+        """The test images, which the training never saw, at the size of the network.
+
+        A warning says if the data has changed since, and what was added, removed and changed.
+        """
+        if self.settings.data == CUSTOM:
             raise ValueError("this network was trained on data given as an object: its test images are not known here")
-        return load_part(self.settings, "test")
+        settings = self.settings
+        own = own_images(settings) if is_own(settings) else None
+        changed = changes(self.directory, inventory_of(settings, own))
+        if changed:
+            warnings.warn(f"{settings.data} has changed since the training: {'; '.join(changed)}", stacklevel=2)
+        if trained_before(settings):
+            warnings.warn(trained_before(settings), stacklevel=2)
+        data = load_part(settings, "test") if own is None else load_own_part(own, settings, "test")
+        if own is not None and own.skipped:
+            warnings.warn(own.complaint(), stacklevel=2)
+        return data
+
+    @property
+    def reading(self) -> Reading:
+        """How pictures become what the network takes."""
+        options = self.settings.data_options
+        return Reading(
+            self.image_shape, self.settings.fit, options.get("background", "white"), options.get("rule") == NAMES
+        )
 
 
 def write_run(folder: Path, settings: Settings, classes: tuple[str, ...], image_shape: tuple[int, int, int]) -> None:
-    """Note what a training was told, before it begins."""
+    """Note the settings of a training, before it begins."""
     folder.mkdir(parents=True, exist_ok=True)
     facts = {"format": FORMAT, "settings": settings.to_json(), "classes": classes, "image_shape": image_shape}
     unfinished = folder / f"{RUN}.part"
@@ -53,16 +77,15 @@ def write_run(folder: Path, settings: Settings, classes: tuple[str, ...], image_
 
 
 def read_run(folder: Path) -> tuple[Settings, tuple[str, ...], tuple[int, int, int]]:
-    """What a training was told."""
+    """The settings of a training, its classes and the shape of its images."""
     path = folder / RUN
     if not path.is_file():
         raise FileNotFoundError(f"{folder} is not the folder of a training: it has no {RUN}")
     try:
         facts = json.loads(path.read_text())
-        if facts["format"] != FORMAT:
-            raise ValueError(f"its format is {facts['format']!r}, and this version reads {FORMAT}")
         c, h, w = facts["image_shape"]
-        return Settings.from_json(facts["settings"]), tuple(facts["classes"]), (c, h, w)
+        settings = Settings.from_json(migrated(facts["settings"], facts["format"]))
+        return settings, tuple(facts["classes"]), (c, h, w)
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
 
@@ -72,8 +95,8 @@ def load_run(directory: str | Path) -> Run:
     folder = Path(directory)
     settings, classes, image_shape = read_run(folder)
     found, problems = checkpoint.newest(folder / CHECKPOINTS)
-    if found is not None and settings.model != "custom":
-        model = create_model(settings.model, **settings.options)
+    if found is not None and settings.model != CUSTOM:
+        model = create_model(settings.model, **settings.model_options)
         model.load_state_dict(checkpoint.unpack_model(found))
     elif (folder / MODEL / CONFIG).is_file():
         model = from_pretrained(folder / MODEL)

@@ -1,7 +1,7 @@
 """The passes in C++: built on first use with the machine's compiler, kept by source, torch and processor.
 
-Without a compiler, or with `TORCHCAPS_NATIVE=0`, the plain passes serve, and one line says so. More flags for compiler
-and linker are read from `TORCHCAPS_NATIVE_FLAGS`; `make sanitize` gives some.
+Without a compiler the plain passes serve, and one line says so; `torchcaps.ops.choice` tells how to insist on either.
+More flags for compiler and linker are read from `TORCHCAPS_NATIVE_FLAGS`; `make sanitize` gives some.
 """
 
 import hashlib
@@ -15,55 +15,45 @@ from pathlib import Path
 
 import torch
 from filelock import FileLock
-from torch import Tensor
 
 from torchcaps._paths import cache_home
+from torchcaps.ops.choice import choice
+from torchcaps.ops.native._library import is_whole, sign, trust
 
 HERE = Path(__file__).parent
-SOURCES = ("attend.cpp", "moments.cpp")
-HEADERS = ("lanes.h", "votes.h")
 # Never -ffast-math: linked into a library it flushes denormal numbers in the whole process.
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=fast", "-Wno-psabi")
 
 log = logging.getLogger("torchcaps")
 
 
-def serves(u: Tensor) -> bool:
-    """Whether the native passes take these children: on a CPU, single or double precision.
-
-    While a model is exported, or under `torch.func`, the plain passes serve: they are ordinary torch.
-    """
-    if u.device.type != "cpu" or u.dtype not in (torch.float32, torch.float64) or torch.compiler.is_exporting():
-        return False
-    if not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None:
-        return False
-    return _ready()
-
-
-def _ready() -> bool:
-    return status() == "native"
-
-
-# A compiler asks, and does not look inside. This mark is all that torch.compiler.assume_constant_result makes, but that
-# imports torch._dynamo first, which would take two seconds of every start.
-_ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
+def status() -> str:
+    """ "native" once the passes are built and loaded, or why they are not; an error if TORCHCAPS_PASSES wants them."""
+    if choice() == "plain":
+        return "plain torch: TORCHCAPS_PASSES=plain"
+    failure = _failure()
+    if failure is not None and choice() == "native":
+        raise RuntimeError(f"TORCHCAPS_PASSES=native, but {failure}")
+    return "native" if failure is None else f"plain torch: {failure}"
 
 
 @lru_cache(maxsize=1)
-def status() -> str:
-    """ "native" once the passes are built and loaded, or why they are not."""
-    if os.environ.get("TORCHCAPS_NATIVE") == "0":
-        return "plain torch: TORCHCAPS_NATIVE=0"
+def _failure() -> str | None:
+    """Build and load, once in a process; what stood in the way, if something did."""
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if compiler is None:
         log.warning("torchcaps: no C++ compiler found, so the plain torch passes serve; they are several times slower")
-        return "plain torch: no C++ compiler"
+        return "no C++ compiler"
     try:
         _load(cache_home() / "native" / _key(compiler))
     except Exception as error:
-        log.warning("torchcaps: the native passes could not be built, so the plain torch passes serve: %s", error)
-        return f"plain torch: the build failed ({type(error).__name__})"
-    return "native"
+        log.warning("torchcaps: no native passes could be had, so the plain torch passes serve: %s", error)
+        return f"the native passes could not be had ({type(error).__name__}: {str(error).splitlines()[0]})"
+    return None
+
+
+def _sources(*patterns: str) -> list[Path]:
+    return sorted(path for pattern in patterns for path in HERE.glob(pattern))
 
 
 def _more_flags() -> list[str]:
@@ -71,8 +61,8 @@ def _more_flags() -> list[str]:
 
 
 def _key(compiler: str) -> str:
-    """What a build depends on: sources, flags, torch, compiler and processor."""
-    parts = [(HERE / name).read_bytes() for name in (*SOURCES, *HEADERS)]
+    """What a build depends on: sources, headers, flags, torch, compiler and processor."""
+    parts = [path.name.encode() + path.read_bytes() for path in _sources("*.cpp", "*.h")]
     cpu = Path("/proc/cpuinfo")
     flags = (
         next((line for line in cpu.read_text().splitlines() if line.startswith("flags")), "") if cpu.exists() else ""
@@ -98,7 +88,7 @@ def _build(folder: Path) -> None:
     try:
         load(
             "torchcaps_native",
-            [str(HERE / name) for name in SOURCES],
+            [str(path) for path in _sources("*.cpp")],
             extra_cflags=[*FLAGS, *_more_flags()],
             extra_ldflags=["-fopenmp", *_more_flags()],
             build_directory=str(folder),
@@ -109,15 +99,17 @@ def _build(folder: Path) -> None:
 
 
 def _load(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    """Load what lies in the folder if that is whole, which needs no right to write there; else build it first."""
     library = folder / "torchcaps_native.so"
-    with FileLock(folder / ".lock"):  # several processes may start at once; one builds
-        if not (folder / "ready").exists():
-            log.warning("torchcaps: building the native passes, once for this machine (about a minute)")
-            _build(folder)
-            (folder / "ready").touch()
-        else:
-            torch.ops.load_library(str(library))
-    from torchcaps.ops.native import _autograd  # registers fake and autograd implementations of what is now loaded
-
-    assert _autograd
+    if not is_whole(library):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        trust(folder)
+        with FileLock(folder / ".lock"):  # several processes may start at once; one builds
+            if not is_whole(library):
+                log.warning("torchcaps: building the native passes, once for this machine (about a minute)")
+                library.unlink(missing_ok=True)  # ninja would take a broken one for built
+                _build(folder)
+                sign(library)
+    trust(folder)
+    trust(library)
+    torch.ops.load_library(str(library))

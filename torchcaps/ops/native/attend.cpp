@@ -115,7 +115,10 @@ void backward(const Sizes& s, const Inputs<T>& in, const T* query, const T* g_su
 }
 
 std::tuple<Tensor, Tensor> attend(const Tensor& u, const Tensor& w, const OptTensor& bias, const OptTensor& query,
-                                  const OptTensor& prior, const OptTensor& weight, int64_t j, bool /*detach*/) {
+                                  const OptTensor& prior, const OptTensor& weight, int64_t j, bool detach) {
+  if (is_half(u)) {
+    return narrow(u, attend(single(u), single(w), single(bias), single(query), single(prior), single(weight), j, detach));
+  }
   const Sizes s = sizes_of(u, w, bias, prior, weight, j);
   expect_poses("query", query, u, s);
   Tensor sum = at::empty({s.j, s.y, s.a, s.m}, u.options()), mass = at::empty({s.j, s.m}, u.options());
@@ -130,9 +133,14 @@ std::tuple<Tensor, Tensor> attend(const Tensor& u, const Tensor& w, const OptTen
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> attend_backward(
     const Tensor& g_sum, const Tensor& g_mass, const Tensor& u, const Tensor& w, const OptTensor& bias,
     const OptTensor& query, const OptTensor& prior, const OptTensor& weight, int64_t j, bool detach) {
+  if (is_half(u)) {
+    return narrow(u, attend_backward(single(g_sum), single(g_mass), single(u), single(w), single(bias), single(query),
+                                     single(prior), single(weight), j, detach));
+  }
   const Sizes s = sizes_of(u, w, bias, prior, weight, j);
   expect_poses("query", query, u, s);
   expect_poses("g_sum", g_sum, u, s);
+  expect_mass("g_mass", g_mass, u, s);
   const Shares shares(u);
   auto empty_like = [&](const OptTensor& t) { return t ? at::empty_like(*t) : at::empty({0}, u.options()); };
   Tensor du = at::empty_like(u), dw = at::zeros_like(w), dweight = empty_like(weight);
@@ -161,15 +169,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> attend_backward(
 }  // namespace
 }  // namespace torchcaps
 
-TORCH_LIBRARY_FRAGMENT(torchcaps, m) {
-  m.def(
-      "attend(Tensor u, Tensor w, Tensor? bias, Tensor? query, Tensor? prior, Tensor? weight, int j, bool detach) -> "
-      "(Tensor, Tensor)");
-  m.def(
-      "attend_backward(Tensor g_sum, Tensor g_mass, Tensor u, Tensor w, Tensor? bias, Tensor? query, Tensor? prior, "
-      "Tensor? weight, int j, bool detach) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
-}
-
+// The schema is declared in torchcaps/ops/operators.py.
 TORCH_LIBRARY_IMPL(torchcaps, CPU, m) {
   m.impl("attend", torchcaps::attend);
   m.impl("attend_backward", torchcaps::attend_backward);

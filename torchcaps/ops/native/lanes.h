@@ -109,9 +109,10 @@ inline Vec<double> exponential(Vec<double> x) {
 }
 
 // e^x for x <= 0 to the last bit or two: x = n ln 2 + f, a polynomial in f (Cephes), and n into the exponent. Below the
-// smallest normal number it gives zero's neighbour, and NaN stays NaN, since a comparison with it is false.
+// smallest normal number it gives zero's neighbour, of -inf zero, and NaN stays NaN: a comparison with it is false.
 inline Vec<float> exponential(Vec<float> x) {
   using I = Lanes<float>::ints;
+  const I never = x == -INFINITY;
   x = x < -87.f ? same(-87.f) : x;
   const Vec<float> t = x * 1.44269504f - 0.5f;
   const I n = __builtin_convertvector(t, I);
@@ -124,7 +125,7 @@ inline Vec<float> exponential(Vec<float> x) {
   p = p * f + 1.6666665459e-1f;
   p = p * f + 5.0000001201e-1f;
   p = p * f * f + f + 1.f;
-  return p * (Vec<float>)((n + 127) << 23);
+  return never ? Vec<float>{} : p * (Vec<float>)((n + 127) << 23);
 }
 
 // Softmax over j logits, in place.

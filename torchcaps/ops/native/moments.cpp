@@ -141,6 +141,10 @@ void backward(const Sizes& s, const Inputs<T>& in, const Parents<T>& of, const T
 std::tuple<Tensor, Tensor, Tensor> moments(const Tensor& u, const Tensor& w, const OptTensor& bias,
                                            const Tensor& centre, const OptTensor& query, const OptTensor& precision,
                                            const OptTensor& prior, const OptTensor& weight, int64_t j) {
+  if (is_half(u)) {
+    return narrow(u, moments(single(u), single(w), single(bias), single(centre), single(query), single(precision),
+                             single(prior), single(weight), j));
+  }
   const Sizes s = sizes_of(u, w, bias, prior, weight, j);
   expect_poses("centre", centre, u, s);
   expect_poses("query", query, u, s);
@@ -161,7 +165,16 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> momen
     const Tensor& g_mass, const Tensor& g_first, const Tensor& g_second, const Tensor& u, const Tensor& w,
     const OptTensor& bias, const Tensor& centre, const OptTensor& query, const OptTensor& precision,
     const OptTensor& prior, const OptTensor& weight, int64_t j) {
+  if (is_half(u)) {
+    return narrow(u, moments_backward(single(g_mass), single(g_first), single(g_second), single(u), single(w),
+                                      single(bias), single(centre), single(query), single(precision), single(prior),
+                                      single(weight), j));
+  }
   const Sizes s = sizes_of(u, w, bias, prior, weight, j);
+  expect_poses("centre", centre, u, s);
+  expect_poses("query", query, u, s);
+  expect_poses("precision", precision, u, s);
+  expect_mass("g_mass", g_mass, u, s);
   expect_poses("g_first", g_first, u, s);
   expect_poses("g_second", g_second, u, s);
   const Shares shares(u);
@@ -203,16 +216,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> momen
 }  // namespace
 }  // namespace torchcaps
 
-TORCH_LIBRARY_FRAGMENT(torchcaps, m) {
-  m.def(
-      "moments(Tensor u, Tensor w, Tensor? bias, Tensor centre, Tensor? query, Tensor? precision, Tensor? prior, "
-      "Tensor? weight, int j) -> (Tensor, Tensor, Tensor)");
-  m.def(
-      "moments_backward(Tensor g_mass, Tensor g_first, Tensor g_second, Tensor u, Tensor w, Tensor? bias, Tensor "
-      "centre, Tensor? query, Tensor? precision, Tensor? prior, Tensor? weight, int j) -> (Tensor, Tensor, Tensor, "
-      "Tensor, Tensor, Tensor, Tensor, Tensor)");
-}
-
+// The schema is declared in torchcaps/ops/operators.py.
 TORCH_LIBRARY_IMPL(torchcaps, CPU, m) {
   m.impl("moments", torchcaps::moments);
   m.impl("moments_backward", torchcaps::moments_backward);

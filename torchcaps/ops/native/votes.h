@@ -29,14 +29,25 @@ T* room(const Tensor& t) {
 // Every tensor that is there must be of the children's type, without gaps, and of the sizes the pass reads.
 inline void expect(const char* name, const OptTensor& t, const Tensor& u, at::IntArrayRef sizes) {
   if (!t) return;
-  TORCH_CHECK(t->is_contiguous() && t->scalar_type() == u.scalar_type() && t->sizes() == sizes, name, " is ",
-              t->scalar_type(), t->sizes(), " but must be contiguous ", u.scalar_type(), sizes);
+  TORCH_CHECK_VALUE(t->is_contiguous() && t->scalar_type() == u.scalar_type() && t->sizes() == sizes, name, " is ",
+                    t->sizes(), " of ", t->scalar_type(), " but must be contiguous ", sizes, " of ", u.scalar_type());
+}
+
+// Half precision is summed in single: a pass is given `single` tensors, and its results are made as narrow as u again.
+inline bool is_half(const Tensor& u) { return u.scalar_type() == at::kHalf || u.scalar_type() == at::kBFloat16; }
+inline Tensor single(const Tensor& t) { return t.to(at::kFloat); }
+inline OptTensor single(const OptTensor& t) { return t ? OptTensor(t->to(at::kFloat)) : t; }
+
+template <typename... Ts>
+std::tuple<Ts...> narrow(const Tensor& u, const std::tuple<Ts...>& found) {
+  return std::apply([&](const Ts&... t) { return std::make_tuple(t.to(u.scalar_type())...); }, found);
 }
 
 inline Sizes sizes_of(const Tensor& u, const Tensor& w, const OptTensor& bias, const OptTensor& prior,
                       const OptTensor& weight, int64_t j) {
-  TORCH_CHECK(u.dim() == 4 && w.dim() == 3 && j > 0 && w.size(2) % j == 0, "children are ", u.sizes(), ", maps ",
-              w.sizes(), ", parents ", j, " but must be (i x a m), (i x j*y) and j");
+  TORCH_CHECK_VALUE(u.dim() == 4 && w.dim() == 3 && j > 0 && w.size(2) % j == 0 && u.size(1) && u.size(2) && w.size(2),
+                    "children are ", u.sizes(), ", maps ", w.sizes(), ", parents ", j,
+                    " but must be (i x a m), (i x j*y) and j, and x, a, j, y at least 1");
   const Sizes s{u.size(0), u.size(1), u.size(2), u.size(3), j, w.size(2) / j};
   expect("u", u, u, {s.i, s.x, s.a, s.m});
   expect("w", w, u, {s.i, s.x, s.j * s.y});
@@ -50,6 +61,10 @@ inline Sizes sizes_of(const Tensor& u, const Tensor& w, const OptTensor& bias, c
 
 inline void expect_poses(const char* name, const OptTensor& t, const Tensor& u, const Sizes& s) {
   expect(name, t, u, {s.j, s.y, s.a, s.m});
+}
+
+inline void expect_mass(const char* name, const OptTensor& t, const Tensor& u, const Sizes& s) {
+  expect(name, t, u, {s.j, s.m});
 }
 
 // What votes and couplings are made of, as bare pointers; an absent input is null.

@@ -1,4 +1,4 @@
-"""The experiment behind `torchcaps demo`: three networks, the same digits, three tests."""
+"""Three networks, the same digits, three tests: what `torchcaps demo` trains and judges."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -137,7 +137,7 @@ def compete(plan: Plan, digits: Digits, say: Say, *, quiet: bool = False) -> Out
             epochs=plan.epochs,
             batch_size=plan.batch_size,
             lr=plan.lr,
-            schedule="one_cycle",
+            lr_schedule="one_cycle",
             seed=plan.seed,
             quiet=quiet,
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from torchcaps.cli.digits import CANVAS, TESTS, Digits, Outcome, Plan, placed
+from torchcaps.bench.demo.digits import CANVAS, TESTS, Digits, Outcome, Plan, placed
 from torchcaps.data import Affine, Dataset, Overlapping
 from torchcaps.infer import infer
 from torchcaps.layers import Decoder

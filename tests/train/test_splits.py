@@ -1,0 +1,114 @@
+"""Which images are learned from and which are judged by: by seed, by number, behind generators, by a second set."""
+
+import pytest
+import torch
+
+from torchcaps.data import Augmented, Stored, load
+from torchcaps.train.settings import Settings
+from torchcaps.train.splits import load_part, load_splits
+
+NAME = "mitterreiter2023/capsnet"
+
+
+@pytest.fixture(autouse=True)
+def _few_glyphs(monkeypatch):
+    monkeypatch.setattr("torchcaps.data.glyphs.COUNTS", {"train": 200, "test": 50})
+
+
+def images_of(data):
+    """The stored images a data set is or draws from, as bytes."""
+    data = data if isinstance(data, Stored) else data.source
+    return {image.numpy().tobytes() for image in data.images}
+
+
+def test_the_seed_decides_the_order_and_what_is_held_out():
+    first, again, other = (load_splits(Settings(NAME, "glyphs", seed=seed)) for seed in (1, 1, 2))
+    for part in ("train", "validation"):
+        one, same, different = (next(getattr(s, part).batches(8, shuffle=True)).images for s in (first, again, other))
+        assert torch.equal(one, same)
+        assert not torch.equal(one, different)
+    whole = [load_splits(Settings(NAME, "glyphs", seed=seed, validation=0.0)).train for seed in (1, 2)]
+    assert torch.equal(whole[0].images, whole[1].images)
+    orders = [next(data.batches(8, shuffle=True)).images for data in whole]
+    assert not torch.equal(*orders)
+
+
+def test_overfit_trains_and_judges_on_the_same_few():
+    splits = load_splits(Settings(NAME, "glyphs", overfit=10))
+    assert len(splits.train) == 10
+    assert torch.equal(splits.train.images, splits.validation.images)
+    assert torch.equal(splits.train.images, load("glyphs").images[:10])
+
+
+def test_so_many_images_are_the_same_for_every_seed():
+    """Rows of a table share their images; what is held out of them differs with the seed."""
+    chosen = [Settings(NAME, "glyphs", images=50, validation=0.2, seed=seed) for seed in (1, 2)]
+    parts = [load_splits(settings) for settings in chosen]
+    assert [(len(p.train), len(p.validation)) for p in parts] == [(40, 10)] * 2
+    both = [images_of(p.train) | images_of(p.validation) for p in parts]
+    assert both[0] == both[1]
+    assert images_of(parts[0].train) != images_of(parts[1].train)
+    assert both[0] < images_of(load("glyphs"))
+    fewer = load_splits(Settings(NAME, "glyphs", images=20, validation=0.0)).train
+    assert images_of(fewer) < both[0], "the first of one order"
+    sign = load_splits(Settings("peer2021/sign", "sign", images=30))
+    assert (len(sign.train), len(sign.validation)) == (30, 30)
+    with pytest.raises(ValueError, match="images=201 is not allowed: glyphs has 200 training images"):
+        load_splits(Settings(NAME, "glyphs", images=201))
+
+
+def test_a_generator_draws_from_the_source_it_is_given():
+    options = {"source": "glyphs", "pairs": 2, "single": 0.5}
+    settings = Settings(NAME, "multi_mnist", data_options=options, images=40, validation=0.25, seed=3)
+    train, validation = load_splits(settings)
+    assert (len(train), len(validation)) == (60, 20)
+    assert (train.pairs, train.single, train.seed) == (2, 0.5, 3)
+    assert not images_of(train) & images_of(validation)
+    test = load_part(settings, "test")
+    assert (len(test), test.seed) == (100, 0)
+    assert images_of(test) == images_of(load("glyphs", "test"))
+    warped = {"source": "glyphs", "strength": {"rotation": 0.0, "shear": 0.0}, "canvas": 30}
+    train, _ = load_splits(Settings(NAME, "affine_mnist", data_options=warped))
+    assert (train.strength.rotation, train.strength.translation, train.image_shape) == (0.0, 8.0, (1, 30, 30))
+
+
+def test_a_second_data_set_to_judge_by():
+    glyphs = {"source": "glyphs", "canvas": 32}
+    names = {"data": "affine_mnist", "validation_data": "placed_mnist"}
+    settings = Settings(NAME, data_options=glyphs, validation_options=glyphs, **names)
+    train, validation = load_splits(settings)
+    assert (type(train).__name__, type(validation).__name__) == ("Affine", "Placed")
+    assert (len(train), len(validation)) == (180, 20)
+    assert not images_of(train) & images_of(validation), "both draw from the same digits"
+    with pytest.raises(
+        ValueError, match="validation=0 is not allowed: affine_mnist and placed_mnist draw from the same"
+    ):
+        load_splits(Settings(NAME, data_options=glyphs, validation_options=glyphs, validation=0.0, **names))
+    with pytest.raises(ValueError, match=r"do not fit: their image_shape is \(1, 32, 32\) and \(1, 40, 40\)"):
+        load_splits(Settings(NAME, data_options=glyphs, validation_options={"source": "glyphs"}, **names))
+
+
+def test_a_second_data_set_of_other_images(tmp_path):
+    """All of the first are learned from, the training split of the second is judged by, whatever `validation` says."""
+    import numpy as np
+
+    file = tmp_path / "mine.npz"
+    stored = load("glyphs", "test")
+    arrays = {"x_train": stored.images[:30].numpy(), "x_test": stored.images[30:].numpy()}
+    labels = {"y_train": stored.labels[:30].numpy(), "y_test": stored.labels[30:].numpy()}
+    np.savez(file, **arrays, **labels)
+    assert len(stored.labels[:30].unique()) == 10
+    train, validation = load_splits(Settings(NAME, "glyphs", validation_data=str(file)))
+    assert (len(train), len(validation)) == (200, 30)
+    assert images_of(validation) == {image.tobytes() for image in arrays["x_train"]}
+
+
+def test_only_training_images_are_augmented():
+    settings = Settings(NAME, "glyphs", augment="crop_flip", seed=4)
+    plain, changed = load_splits(Settings(NAME, "glyphs", seed=4)), load_splits(settings)
+    assert isinstance(changed.train, Augmented)
+    assert (changed.train.shift, changed.train.flip, changed.train.seed) == (4, True, 4)
+    assert torch.equal(changed.train.data.images, plain.train.images)
+    assert torch.equal(changed.validation.images, plain.validation.images)
+    assert load_splits(Settings(NAME, "glyphs", augment="shift")).train.shift == 2
+    assert isinstance(load_part(settings, "test"), Stored)

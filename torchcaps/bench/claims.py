@@ -1,0 +1,236 @@
+"""The kinds of claims: what a paper says of its table, as data that `verdict.judge` can put to the test.
+
+A claim speaks of places (`At`): the row of a table and the name of a number. Most are statements about one sum of such
+numbers: the number of a row, the difference of two rows, the slope over several.
+
+>>> greater("convnet_avg", "capsnet", on="affine").told
+'convnet_avg > capsnet (affine)'
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+from torchcaps.bench.evidence import At
+
+Side = Literal["above", "below", "inside"]
+Relation = Literal["==", "<=", ">="]
+Place = str | At | Sequence[At]
+"""A row, whose number is named beside it; a place; or several places, whose mean is meant."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A weighted sum of numbers, seed by seed."""
+
+    terms: tuple[tuple[At, float], ...]
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The least-squares slope of numbers over the ranks of their rows, seed by seed; rows cut by the scale drop out."""
+
+    rows: tuple[At, ...]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far `a` strays from its own mean over the seeds, less than `b` from its own: Σ|b − b̄| − |a − ā|."""
+
+    a: tuple[At, ...]
+    b: tuple[At, ...]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """That a number lies above or below a value, or inside value ± margin.
+
+    Args:
+        told: the statement in a few words.
+        controls: what must hold for the statement to mean anything; if one does not, it is undecided.
+    """
+
+    what: Sum | Slope | Spread
+    side: Side
+    told: str
+    value: float = 0.0
+    margin: float = 0.0
+    controls: tuple["Claim", ...] = ()
+
+
+@dataclass(frozen=True)
+class Counted:
+    """That a number which nothing random enters equals another, or does not exceed it, in every seed.
+
+    Args:
+        tolerance: how much `a` may be beyond the value, as a share of it (of 1, if it is 0).
+    """
+
+    a: At
+    relation: Relation
+    value: float | At
+    told: str
+    tolerance: float = 0.0
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several claims as one: all of them, or at least one."""
+
+    members: tuple["Claim", ...]
+    all: bool = True
+
+    @property
+    def told(self) -> str:
+        """The members in a row."""
+        return (" and " if self.all else " or ").join(member.told for member in self.members)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A picture: it is there to be looked at."""
+
+    rows: tuple[str, ...]
+    told: str = "shown"
+
+
+Claim = Statement | Counted | Together | Shown
+
+
+def greater(a: Place, b: Place, on: str = "") -> Statement:
+    """Row `a` has more than row `b`."""
+    return Statement(_difference(a, b, on), "above", f"{_name(a)} > {_name(b)}{_on(on)}")
+
+
+def at_least(a: Place, b: Place, on: str = "", *, margin: float) -> Statement:
+    """Row `a` has no less than row `b`, but for a margin."""
+    told = f"{_name(a)} ≥ {_name(b)} − {margin:g}{_on(on)}"
+    return Statement(_difference(a, b, on), "above", told, value=-margin)
+
+
+def alike(a: Place, b: Place, on: str = "", *, margin: float) -> Statement:
+    """Rows `a` and `b` differ by less than a margin."""
+    told = f"{_name(a)} ≈ {_name(b)} ± {margin:g}{_on(on)}"
+    return Statement(_difference(a, b, on), "inside", told, margin=margin)
+
+
+def above(row: Place, value: float, on: str = "") -> Statement:
+    """A row's number is more than a value."""
+    return Statement(Sum(_terms(row, on, 1.0)), "above", f"{_name(row)} > {value:g}{_on(on)}", value=value)
+
+
+def below(row: Place, value: float, on: str = "", *, controls: Sequence["Claim"] = ()) -> Statement:
+    """A row's number is less than a value."""
+    told = f"{_name(row)} < {value:g}{_on(on)}"
+    return Statement(Sum(_terms(row, on, 1.0)), "below", told, value=value, controls=tuple(controls))
+
+
+def near(row: Place, value: float, on: str = "", *, margin: float) -> Statement:
+    """A row's number is a value, within a margin."""
+    told = f"{_name(row)} ≈ {value:g} ± {margin:g}{_on(on)}"
+    return Statement(Sum(_terms(row, on, 1.0)), "inside", told, value=value, margin=margin)
+
+
+def rises(rows: Sequence[str | At], on: str = "") -> Statement:
+    """The numbers of the rows rise in their order."""
+    return Statement(_slope(rows, on), "above", f"{_span(rows)} rises{_on(on)}")
+
+
+def falls(rows: Sequence[str | At], on: str = "") -> Statement:
+    """The numbers of the rows fall in their order."""
+    return Statement(_slope(rows, on), "below", f"{_span(rows)} falls{_on(on)}")
+
+
+def flat(rows: Sequence[str | At], on: str = "", *, margin: float) -> Statement:
+    """From row to row the numbers change by less than a margin."""
+    return Statement(_slope(rows, on), "inside", f"{_span(rows)} flat ± {margin:g}{_on(on)}", margin=margin)
+
+
+def not_rising(rows: Sequence[str | At], on: str = "", *, margin: float) -> Statement:
+    """From row to row the numbers rise by less than a margin, if at all."""
+    return Statement(_slope(rows, on), "below", f"{_span(rows)} does not rise{_on(on)}", value=margin)
+
+
+def steadier(a: Sequence[At], b: Sequence[At]) -> Statement:
+    """The numbers at `a` vary less over the seeds than those at `b`."""
+    return Statement(Spread(tuple(a), tuple(b)), "above", f"{_span(a)} varies less than {_span(b)}")
+
+
+def peak(row: str, others: Sequence[str], on: str) -> Together:
+    """A row has more than each of the others."""
+    return every(*(greater(row, other, on) for other in others))
+
+
+def ordered(rows: Sequence[str | At], on: str = "") -> Together:
+    """Each row has more than the next."""
+    return every(*(greater(a, b, on) for a, b in pairwise(rows)))
+
+
+def every(*claims: Claim) -> Together:
+    """All of them hold."""
+    return Together(claims)
+
+
+def some(*claims: Claim) -> Together:
+    """At least one of them holds."""
+    return Together(claims, all=False)
+
+
+def counted(a: At, relation: Relation, value: float | At, *, tolerance: float = 0.0) -> Counted:
+    """Nothing random enters the number: it is compared as it is."""
+    told = f"{a} {relation} {value if isinstance(value, At) else f'{value:,g}'}"
+    return Counted(a, relation, value, told, tolerance)
+
+
+def chance_limit(answers: int) -> float:
+    """Up to where an accuracy counts as chance: twice the share of a class, and 0.55 for two classes.
+
+    >>> chance_limit(10), chance_limit(2)
+    (0.2, 0.55)
+    """
+    return 0.55 if answers == 2 else 2 / answers
+
+
+def at_chance(row: str, on: str = "accuracy", *, answers: int = 10, started: Sequence[str] = ()) -> Statement:
+    """A row does no better than chance, though others could learn.
+
+    Args:
+        started: rows that must have started to learn within half the steps, in every seed: the biased twin, and the
+            deepest row without a bias that trains. Their number "onset" is the share of the steps done by then.
+    """
+    controls = [counted(At(other, "onset"), "<=", 0.5) for other in started]
+    return replace(below(row, chance_limit(answers), on, controls=controls), told=f"{row} at chance{_on(on)}")
+
+
+def trains(row: str, on: str = "accuracy") -> Statement:
+    """A row is right more often than not."""
+    return replace(above(row, 0.5, on), told=f"{row} trains{_on(on)}")
+
+
+def _terms(place: Place, on: str, weight: float) -> tuple[tuple[At, float], ...]:
+    if isinstance(place, str):
+        return ((At(place, on), weight),)
+    if isinstance(place, At):
+        return ((place, weight),)
+    return tuple((at, weight / len(place)) for at in place)
+
+
+def _difference(a: Place, b: Place, on: str) -> Sum:
+    return Sum((*_terms(a, on, 1.0), *_terms(b, on, -1.0)))
+
+
+def _slope(rows: Sequence[str | At], on: str) -> Slope:
+    return Slope(tuple(row if isinstance(row, At) else At(row, on) for row in rows))
+
+
+def _name(place: Place) -> str:
+    return str(place) if isinstance(place, str | At) else f"mean of {_span(place)}"
+
+
+def _span(rows: Sequence[str | At]) -> str:
+    return f"{rows[0]} … {rows[-1]}" if len(rows) > 2 else ", ".join(map(str, rows))
+
+
+def _on(on: str) -> str:
+    return f" ({on})" if on else ""

@@ -1,0 +1,56 @@
+"""How often a network is right, image by image, and what it answers."""
+
+from typing import Any
+
+from torchcaps.bench.evidence import Number
+from torchcaps.bench.subject import Found, Subject, images
+from torchcaps.data import Dataset, Overlapping
+from torchcaps.measures import Accuracy, AccuracyResult, usual_threshold, walk
+from torchcaps.measures.views import affine, clean, overlap
+
+VIEWS = {"clean": lambda: clean, "affine": affine, "overlap": overlap}
+
+
+def accuracy(
+    subject: Subject,
+    *,
+    view: str = "clean",
+    on: str = "",
+    count: int = 0,
+    split: str = "test",
+    data: dict[str, Any] | None = None,
+    **options: Any,
+) -> Found:
+    """The outcome of every image, and how often each class was answered.
+
+    Args:
+        view: what is made of the images: "clean", "affine" or "overlap".
+        on: the name of the number; the view's if empty.
+        count: how many images; 0 for all.
+        split: "test", or "train" where the paper tells training accuracy.
+        data: options of the data set, over those of the training.
+        options: of the view.
+    """
+    own = subject.own
+    shown = VIEWS[view](**options)(own.model, images(own.settings, count, split=split, **(data or {})))
+    measure = Accuracy(usual_threshold(own.model, shown))
+    [found] = walk(own.model, shown, [measure])
+    if not isinstance(found, AccuracyResult):
+        raise TypeError(f"{found} is not an accuracy")
+    right = found.right.numpy()
+    histogram = [sum(row[k] for row in found.confusion) for k in range(len(found.classes))]
+    return Found({on or view: Number.share(right, answers(shown))}, {f"answers/{on or view}": histogram})
+
+
+def answers(data: Dataset) -> int:
+    """Among how many answers chance would choose: classes, pairs of them, or both.
+
+    >>> from torchcaps.data import load
+    >>> answers(load("multi_mnist", "test", source="glyphs"))
+    45
+    """
+    n = len(data.classes)
+    inner = getattr(data, "data", data)  # a frame around other images
+    if not isinstance(inner, Overlapping):
+        return n
+    return n * (n - 1) // 2 + (n if inner.single else 0)

@@ -1,0 +1,103 @@
+"""What a measure is given, and what it gives back: numbers for verdicts, details for tables and pictures."""
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from torchcaps.bench.evidence import Number
+from torchcaps.data import GENERATORS, Dataset, Stored, load
+from torchcaps.data._random import permutation
+from torchcaps.network import Model
+from torchcaps.train import Settings
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A training that has ended.
+
+    Args:
+        history: an entry for each epoch and each judging by validation images.
+        reached: whether it came to the accuracy it was to stop at; None if there was none.
+    """
+
+    model: Model
+    settings: Settings
+    history: list[dict[str, Any]]
+    reached: bool | None
+    steps: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is judged: a trained network, or nothing but a seed; and other networks that help to judge it."""
+
+    seed: int
+    trained: Trained | None = None
+    others: tuple[Trained, ...] = ()
+
+    @property
+    def own(self) -> Trained:
+        """The row's own training."""
+        if self.trained is None:
+            raise ValueError("this measure needs a trained network, and the row has none")
+        return self.trained
+
+
+@dataclass(frozen=True)
+class Found:
+    """Numbers by name, and whatever else is worth keeping, as JSON holds it."""
+
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+Judge = Callable[..., Found]
+"""From a subject and options to what was found."""
+
+
+def images(settings: Settings, count: int = 0, *, split: str = "test", **options: Any) -> Dataset:
+    """Images of a training's own kind, the same for every seed: all, or the first of an order that no seed changes.
+
+    >>> settings = Settings("gu2021/capsnet", "multi_mnist")
+    >>> len(images(settings, 30, source="glyphs"))
+    30
+
+    Args:
+        options: of the data set, over those of the settings.
+    """
+    made = {**getattr(settings, "data_options", {}), **options}
+    if settings.data not in GENERATORS:
+        return few(load(settings.data, split, **made), count)
+    digits = few(load(made.pop("source", "mnist"), split), count)
+    return load(settings.data, split, **{"seed": 0, **made, "source": digits})
+
+
+def few(data: Dataset, count: int) -> Dataset:
+    """The first of an order that no seed changes."""
+    if not count or count >= len(data) or not isinstance(data, Stored):
+        return data
+    return data.select(permutation(0, 0, len(data))[:count])
+
+
+def to_json(number: Number) -> Any:
+    """A number as a result line holds it; outcomes image by image as a string of bits."""
+    if number.images is None:
+        return number.value
+    bits = base64.b64encode(np.packbits(number.images).tobytes()).decode()
+    return {"bits": bits, "count": len(number.images), "answers": number.answers}
+
+
+def from_json(stored: Any) -> Number:
+    """The number that `to_json` stored.
+
+    >>> from_json(to_json(Number.share(np.array([True, False, True, True]), 10))).value
+    0.75
+    """
+    if not isinstance(stored, dict):
+        return Number(None if stored is None else float(stored))
+    packed = np.frombuffer(base64.b64decode(stored["bits"]), dtype=np.uint8)
+    return Number.share(np.unpackbits(packed, count=stored["count"]).astype(bool), stored["answers"])
