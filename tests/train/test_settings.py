@@ -230,6 +230,8 @@ BAD = {
     "reconstruction_weight": [-1],
     "images": [-1, 0.5],
     "image_size": [0, 28.0],
+    "fit": ["stretch", None],
+    "balance": ["yes"],
     "augment": ["mixup"],
     "standardise": ["yes"],
     "validation": [1.0, -0.1],

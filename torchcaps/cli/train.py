@@ -20,7 +20,18 @@ def train(
     until_accuracy: Annotated[
         float | None, typer.Option(help="End once this share of validation images is right; at most 100 epochs.")
     ] = None,
-    image_size: Annotated[int | None, typer.Option(help="Resize images to this height and width.")] = None,
+    image_size: Annotated[
+        int | None, typer.Option(help="Resize images to this height and width; pictures else as the model's paper.")
+    ] = None,
+    fit_: Annotated[
+        str, typer.Option("--fit", help="What becomes of pictures that are no squares: pad, crop or squash.")
+    ] = "pad",
+    balance: Annotated[
+        bool, typer.Option("--balance", help="Learn from every class equally often, however small.")
+    ] = False,
+    make_missing: Annotated[
+        bool, typer.Option("--make-missing", help="Make a missing test/ (or train/) from the other.")
+    ] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,6 +62,8 @@ def train(
         "epochs": epochs if epochs is not None else 10 if until_accuracy is None else 100,
         "until_accuracy": until_accuracy,
         "image_size": image_size,
+        "fit": fit_,
+        "balance": balance,
         "precision": precision,
         "seed": seed,
         "deterministic": deterministic,
@@ -58,6 +71,8 @@ def train(
         "overfit": overfit,
     }
     values |= settings_of(set_ or [])
+    if make_missing:
+        values["data_options"] = {**values.get("data_options", {}), "make_missing": True}
     if dry_run:
         _estimate(model, data, values, as_json=as_json)
         return

@@ -8,12 +8,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from torchcaps.train import checkpoint
+from torchcaps.train.fingerprint import DATA
 from torchcaps.train.log import LOG, TENSORBOARD
 from torchcaps.train.processes import is_first
 from torchcaps.train.run import CHECKPOINTS, MODEL, RUN
 
 LOCK = ".lock"
-OURS = (LOCK, RUN, LOG, CHECKPOINTS, MODEL, TENSORBOARD)
+OURS = (LOCK, RUN, DATA, LOG, CHECKPOINTS, MODEL, TENSORBOARD)
 LEFTOVERS = ("*.part", ".tmp*")  # our own unfinished files, and those of safetensors
 
 

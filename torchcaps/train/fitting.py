@@ -13,19 +13,23 @@ from safetensors import SafetensorError
 
 from torchcaps import ops
 from torchcaps._version import __version__
-from torchcaps.data import Dataset
+from torchcaps.data import Dataset, OwnImages
 from torchcaps.models import create_model
 from torchcaps.network import Model, has_plain_recipe
 from torchcaps.train import checkpoint
 from torchcaps.train.callbacks import Callback
 from torchcaps.train.claim import claimed
-from torchcaps.train.log import Log, forget_after
+from torchcaps.train.fingerprint import inventory_of, write_inventory
+from torchcaps.train.log import Log, telling
 from torchcaps.train.loop import Training
+from torchcaps.train.own import is_own, own_images
 from torchcaps.train.processes import launched, size
-from torchcaps.train.run import CHECKPOINTS, MODEL, RUN, Facts, Run, dressed, keep_weights, read_run, write_run
+from torchcaps.train.resume import begin_or_resume, with_rule_of
+from torchcaps.train.run import CHECKPOINTS, MODEL, Facts, Run, dressed, keep_weights, write_run
 from torchcaps.train.settings import CUSTOM, Settings
 from torchcaps.train.splits import Splits, load_splits
 from torchcaps.train.stopping import stoppable
+from torchcaps.train.summary import summary
 
 PRECISION = {"32": "32-true", "64": "32-true", "bf16": "bf16-mixed"}  # Fabric's "64-true" rounds the loss to 32 bits
 
@@ -72,13 +76,17 @@ def fit(
         values |= {"epochs": 1, "steps": None, "judge_every": None}
     settings = settings_from(model, data, values)
     folder = None if out is None or fast_dev_run else Path(out)
+    if resume and folder is not None:
+        settings = with_rule_of(settings, folder)
     fabric = _fabric(settings, *size(devices, nodes))
     with claimed(folder, resume=resume), launched(fabric), _determinism(settings):
-        network, settings, splits = prepare(settings, model, data, validation_data)
+        with telling(quiet=quiet or not fabric.is_global_zero) as report:
+            own = own_images(settings, report) if is_own(settings) else None
+            network, settings, splits = prepare(settings, model, data, validation_data, own)
         checkpoints = None if folder is None else folder / CHECKPOINTS
         limit = 2 if fast_dev_run else 0
         training = Training(fabric, settings, network, splits, folder=checkpoints, limit=limit, callbacks=given)
-        return _train(training, folder, resume=resume, quiet=quiet, tensorboard=tensorboard)
+        return _train(training, own, folder, resume=resume, quiet=quiet, tensorboard=tensorboard)
 
 
 def prepare(
@@ -86,10 +94,11 @@ def prepare(
     model: str | Model,
     data: str | Path | Dataset,
     validation: str | Path | Dataset | None = None,
+    own: OwnImages | None = None,
 ) -> tuple[Model, Settings, Splits]:
     """The network, built for the data where it is not given, the settings with its options, and the data's parts."""
     given, judge = (thing if isinstance(thing, Dataset) else None for thing in (data, validation))
-    splits = load_splits(settings, given, judge)
+    splits = load_splits(settings, given, judge, own)
     torch.manual_seed(settings.seed)
     if isinstance(model, Model):
         return dressed(model, settings), settings, splits
@@ -113,18 +122,23 @@ def _name(data: str | Path | Dataset) -> str:
     return CUSTOM if isinstance(data, Dataset) else str(data)
 
 
-def _train(training: Training, folder: Path | None, *, resume: bool, quiet: bool, tensorboard: bool) -> Run:
+def _train(
+    training: Training, own: OwnImages | None, folder: Path | None, *, resume: bool, quiet: bool, tensorboard: bool
+) -> Run:
     fabric, settings, data = training.fabric, training.settings, training.splits.train
     facts = Facts(settings, data.classes, data.image_shape, _recipe(training), _made_with(fabric))
     problems: list[str] = []
     if folder is not None:
-        problems = _begin_or_resume(training, folder, resume=resume)
+        inventory = inventory_of(settings, own, data)
+        problems = begin_or_resume(training, folder, inventory, resume=resume)
         if fabric.is_global_zero:
             write_run(folder, facts)
+            write_inventory(folder, inventory)
         fabric.barrier()
+    said = [*summary(settings, training.splits, own), *(f"passed over: {problem}" for problem in problems)]
     with Log(folder, training.total, quiet=quiet, speaks=fabric.is_global_zero, tensorboard=tensorboard) as log:
-        for problem in problems:
-            log.say(f"passed over: {problem}")
+        for line in said:
+            log.say(line)
         log.resumed(training.step)
         with stoppable(training.folder):
             training.run(log)
@@ -137,25 +151,6 @@ def _train(training: Training, folder: Path | None, *, resume: bool, quiet: bool
         checkpoint.prune(folder / CHECKPOINTS, settings.keep)
     fabric.barrier()
     return Run(network, settings, data.classes, data.image_shape, training.history, folder, facts.made_with)
-
-
-def _begin_or_resume(training: Training, folder: Path, *, resume: bool) -> list[str]:
-    """Stand where the last checkpoint was written, or at the beginning; what is later in the log is forgotten."""
-    problems: list[str] = []
-    if resume:
-        found, problems = checkpoint.newest(folder / CHECKPOINTS)
-        before = [read_run(folder).settings] if (folder / RUN).exists() else []
-        before += [] if found is None else [Settings.from_json(found.record["settings"])]
-        for settings in before:
-            changed = training.settings.differences(settings)
-            if changed:
-                raise ValueError(f"{folder} cannot be resumed with other settings: {'; '.join(changed)}")
-        if found is not None:
-            training.restore(found)
-    training.fabric.barrier()
-    if training.fabric.is_global_zero:
-        forget_after(folder, training.step)
-    return problems
 
 
 def _recipe(training: Training) -> dict[str, Any] | None:

@@ -1,22 +1,25 @@
 """A training's folder: its settings, how it went, and the network it left."""
 
 import json
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchcaps._seal import is_whole, sealed
 from torchcaps._version import __version__
-from torchcaps.data import Dataset
+from torchcaps.data import NAMES, Dataset, Reading
 from torchcaps.losses import make_loss
 from torchcaps.models import create_model, from_pretrained, read_weights
 from torchcaps.network import CONFIG, Model, has_plain_recipe, write_weights
 from torchcaps.train import checkpoint
 from torchcaps.train.checkpoint import Checkpoint
+from torchcaps.train.fingerprint import changes, inventory_of
 from torchcaps.train.migrate import FORMAT, UNSEALED, migrated
 from torchcaps.train.not_finite import broken_part
+from torchcaps.train.own import is_own, own_images, trained_before
 from torchcaps.train.settings import CUSTOM, Settings
-from torchcaps.train.splits import load_part
+from torchcaps.train.splits import load_own_part, load_part
 
 RUN, MODEL, CHECKPOINTS = "run.json", "model", "checkpoints"
 
@@ -44,10 +47,31 @@ class Run:
     made_with: dict[str, Any] = field(default_factory=dict)
 
     def test_data(self) -> Dataset:
-        """The test images, which the training never saw, at the size of the network."""
+        """The test images, which the training never saw, at the size of the network.
+
+        A warning says if the data has changed since, and what was added, removed and changed.
+        """
         if self.settings.data == CUSTOM:
             raise ValueError("this network was trained on data given as an object: its test images are not known here")
-        return load_part(self.settings, "test")
+        settings = self.settings
+        own = own_images(settings) if is_own(settings) else None
+        changed = changes(self.directory, inventory_of(settings, own))
+        if changed:
+            warnings.warn(f"{settings.data} has changed since the training: {'; '.join(changed)}", stacklevel=2)
+        if trained_before(settings):
+            warnings.warn(trained_before(settings), stacklevel=2)
+        data = load_part(settings, "test") if own is None else load_own_part(own, settings, "test")
+        if own is not None and own.skipped:
+            warnings.warn(own.complaint(), stacklevel=2)
+        return data
+
+    @property
+    def reading(self) -> Reading:
+        """How pictures become what the network takes."""
+        options = self.settings.data_options
+        return Reading(
+            self.image_shape, self.settings.fit, options.get("background", "white"), options.get("rule") == NAMES
+        )
 
 
 class Facts(NamedTuple):

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from torchcaps.data.augment import AUGMENTATIONS
+from torchcaps.data.resize import FITS
 from torchcaps.losses import make_loss
 from torchcaps.models import BY_HAND
 from torchcaps.train.callbacks import CALLBACKS, make_callbacks
@@ -46,7 +47,10 @@ class Settings:
         data_options: of `load`, such as a generator's `source`, `pairs`, `canvas`, `strength` or `single`.
         images: how many of the training images are taken, before any are held out; 0 for all. Which ones does not
             depend on the seed, so that trainings that are compared share them.
-        image_size: height and width the images are resized to; as they are if not given (64 for a folder).
+        image_size: height and width the images are resized to; if not given as they are, or, for pictures in a folder,
+            as the model's paper has it.
+        fit: what becomes of an image that is no square: "pad", "crop" or "squash"; see `torchcaps.data.resize`.
+        balance: whether every class is learned from equally often, however few images it has.
         augment: what is done to the training images, by a name of `torchcaps.data.augment.AUGMENTATIONS`.
         standardise: whether the network sees every image with mean 0 and deviation 1; it keeps doing so when it is
             judged, asked or exported.
@@ -76,6 +80,8 @@ class Settings:
     data_options: dict[str, Any] = field(default_factory=dict)
     images: int = 0
     image_size: int | None = None
+    fit: str = "pad"
+    balance: bool = False
     augment: str = "none"
     standardise: bool = False
     validation: float = 0.1
@@ -141,7 +147,8 @@ class Settings:
 
     def _check_names(self) -> None:
         choices: dict[str, Collection[str]] = {
-            "optimiser": OPTIMISERS, "lr_schedule": SCHEDULES, "precision": PRECISIONS, "augment": AUGMENTATIONS
+            "optimiser": OPTIMISERS, "lr_schedule": SCHEDULES, "precision": PRECISIONS, "augment": AUGMENTATIONS,
+            "fit": FITS,
         }  # fmt: skip
         for name, allowed in choices.items():
             self._check(name, getattr(self, name) in allowed, f"choose one of {', '.join(map(repr, allowed))}")
