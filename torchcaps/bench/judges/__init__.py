@@ -3,6 +3,7 @@
 from torchcaps.bench.judges.accuracy import accuracy
 from torchcaps.bench.judges.growth import growth
 from torchcaps.bench.judges.onset import onset
+from torchcaps.bench.judges.parameters import parameters
 from torchcaps.bench.judges.symmetry import symmetry
 from torchcaps.bench.subject import Judge
 
@@ -10,5 +11,6 @@ JUDGES: dict[str, Judge] = {
     "accuracy": accuracy,
     "growth": growth,
     "onset": onset,
+    "parameters": parameters,
     "symmetry": symmetry,
 }
