@@ -35,6 +35,8 @@ def test_unknown_names_are_answered_with_the_nearest(name, hint):
         ({"reconstruction": "some"}, "reconstruction='some' is not allowed"),
         ({"width": 0.0}, "width=0.0 is not allowed: it must be a positive number"),
         ({"width": "0.5"}, "width='0.5' is not allowed"),
+        ({"conv_width": -1}, "conv_width=-1 is not allowed: it must be a positive number"),
+        ({"init_std": 0.0}, "init_std=0.0 is not allowed: it must be a positive number"),
         ({"num_classes": 0}, "num_classes=0 is not allowed: a whole number of at least 1"),
         ({"in_chans": "3"}, "in_chans='3' is not allowed"),
         ({"image_size": (28,)}, r"image_size=\(28,\) is not allowed: give one integer, or two"),

@@ -23,7 +23,7 @@ TRAINED = {  # parameters (millions), MNIST, AffNIST
     "aff_capsnet": ("Aff-CapsNet", 7.5, 99.23, 93.21),
     "convnet_avg": ("ConvNet-Avg", 5.3, 99.22, 94.11),
 }
-COLUMNS = (Column("parameters (M)", "parameters", "number"), Column("MNIST", "clean"), Column("AffNIST", "affine"))
+COLUMNS = (Column("parameters (M)", "parameters/10", "number"), Column("MNIST", "clean"), Column("AffNIST", "affine"))
 ROWS = tuple(
     Row(name, title, {"model": f"gu2021/{name}"}, dict(zip([c.title for c in COLUMNS], printed, strict=True)))
     for name, (title, *printed) in TRAINED.items()
@@ -46,13 +46,13 @@ ARTEFACT = Artefact(
     measures=(
         MeasureSpec("accuracy", {"view": "clean", "count": 10_000}),
         MeasureSpec("accuracy", {"view": "affine", "count": 10_000}),
-        MeasureSpec("parameters"),
+        MeasureSpec("parameters", {"share": 1e-6}),
     ),
     budgets={
         "smoke": Budget(
             minutes=0.3,
             seeds=2,
-            settings={"options": {"narrow": 0.05}, "images": 400, "steps": 6, "until_accuracy": 0.05, "judge_every": 3},
+            settings={"options": {"conv_width": 0.05}, "images": 400, "steps": 6, "until_accuracy": 0.05, "judge_every": 3},
             measures={"accuracy": {"count": 50}},
             cuts=("convolutions 1/20, 6 steps, 50 test images",),
         ),
@@ -60,7 +60,7 @@ ARTEFACT = Artefact(
             minutes=70,
             seeds=3,
             settings={
-                "options": {"narrow": 0.125},
+                "options": {"conv_width": 0.125},
                 "images": 22_000,
                 "steps": 1875,
                 "until_accuracy": 0.96,

@@ -8,8 +8,7 @@ than their multiply-adds, for what every call costs besides.
 """
 
 from dataclasses import replace
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from torchcaps.bench.artefact import Artefact, Budget, Picture, Row
 from torchcaps.bench.claims import Claim, counted, every, near
@@ -19,6 +18,9 @@ from torchcaps.bench.jobs import MeasureSpec
 from torchcaps.bench.table import Cell, TableSpec
 from torchcaps.measures import Result
 from torchcaps.measures.complexity import ComplexityResult
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TITLES = {"attention": "MHSA", "dense": "RBA, votes stored", "fused": "RBA, votes recomputed"}
 ROWS = tuple(
@@ -39,7 +41,7 @@ def _cells(row: str) -> tuple[Cell, ...]:
     return tuple(Cell(At(row, f"{q}/{size}"), printed.get(q, (None, None))[k], "number") for q, k, size in places)
 
 
-def _draw(found: Gathered, page: Figure) -> None:
+def _draw(found: Gathered, page: "Figure") -> None:
     """Each quantity against n at the greatest d, in the first repetition."""
     made = [Result.from_json(found.details(row, "growth")[0]) for row in TITLES if found.seeds(row)]
     results = [result for result in made if isinstance(result, ComplexityResult)]
