@@ -136,7 +136,7 @@ def figure(value: float | str | None, form: str = "number") -> str:
     if value is None or isinstance(value, str):
         return value or "–"
     value = 0.0 if abs(value) < SAME * SAME else value
-    return {"percent": f"{value:.1f}", "count": f"{value:,.0f}"}.get(form, f"{value:.3g}")
+    return {"percent": f"{value:.1f}", "error": f"{value:.2f}", "count": f"{value:,.0f}"}.get(form, f"{value:.3g}")
 
 
 def ends(value: Mapping[str, Any]) -> str:

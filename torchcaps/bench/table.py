@@ -11,8 +11,8 @@ from torchcaps.bench.sample import single
 SAME = 1e-6
 """Numbers that differ by less are equal, but for rounding."""
 
-Form = Literal["percent", "number", "count"]
-"""How a number is written: a share as a percentage, a number as it is, a whole number."""
+Form = Literal["percent", "error", "number", "count"]
+"""How a number is written: a share as a percentage, or what is missing to 100 %, a number as it is, a whole number."""
 
 
 class Column(NamedTuple):
@@ -90,12 +90,12 @@ def _value(cell: Cell, evidence: Evidence) -> Value:
     seeds = [seed for seed, number in found.items() if number.value is not None]
     if not seeds:
         return Value(cell.printed, None, None, 0, cell.form)
-    unit = 100.0 if cell.form == "percent" else 1.0
+    unit, rest = {"percent": (100.0, 0.0), "error": (-100.0, 100.0)}.get(cell.form, (1.0, 0.0))
     sample = single(cell.at, evidence, seeds)
-    ours = unit * sample.mean
+    ours = rest + unit * sample.mean
     if len(seeds) < 2:
         return Value(cell.printed, ours, None, len(seeds), cell.form)
-    low, high = (unit * end for end in sample.interval())
+    low, high = sorted(rest + unit * end for end in sample.interval())
     return Value(cell.printed, ours, (low, high), len(seeds), cell.form, _apart(cell.printed, low, high))
 
 
