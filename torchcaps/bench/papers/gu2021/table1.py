@@ -52,7 +52,13 @@ ARTEFACT = Artefact(
         "smoke": Budget(
             minutes=0.3,
             seeds=2,
-            settings={"options": {"conv_width": 0.05}, "images": 400, "steps": 6, "until_accuracy": 0.05, "judge_every": 3},
+            settings={
+                "options": {"conv_width": 0.05},
+                "images": 400,
+                "steps": 6,
+                "until_accuracy": 0.05,
+                "judge_every": 3,
+            },
             measures={"accuracy": {"count": 50}},
             cuts=("convolutions 1/20, 6 steps, 50 test images",),
         ),
