@@ -48,3 +48,13 @@ def test_the_authors_way_reaches_every_layer_and_the_disk(tmp_path):
 def test_unknown_starts_are_named(no_shape_checks):
     with pytest.raises(ValueError, match="start='zero' is not allowed: choose one of 'he_glorot', 'glorot', 'he'"):
         create_model("peer2021/rba", start="zero")
+
+
+@pytest.mark.parametrize("name", ["rba", "em"])
+def test_capsule_layers_start_as_the_paper_says(name):
+    """Weights from N(0, 0.1), biases at 0.1; with another deviation both follow it."""
+    for init_std, std in ((None, 0.1), (0.3, 0.3)):
+        for layer in create_model(f"peer2021/{name}", width=0.25, bias=True, init_std=init_std).layers:
+            bias = layer.routing.bias if name == "rba" else layer.bias
+            assert layer.weight.std().item() == pytest.approx(std, rel=0.1)
+            assert torch.equal(bias, torch.full_like(bias, std))

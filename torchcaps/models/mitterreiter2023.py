@@ -32,26 +32,25 @@ def capsnet(
     in_chans: int = 1,
     image_size: Size = 40,
     width: float = 1.0,
-    narrow: float = 1.0,
+    conv_width: float = 1.0,
     layers: int = 5,
     capsules: int = 16,
     dim: int = 8,
-    init_std: float | None = None,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
     routing_options: RoutingOptions = None,
+    init_std: float | None = None,
     reconstruction: Reconstruction = "conditional",
     loss: str = "margin",
 ) -> CapsNet:
     """Capsule layers of equal size up to the class capsules (section 3.2), learned priors, squash (1 − e^−‖u‖).
 
     Args:
-        narrow: factor of the convolutions below the last, which gives the primary capsules their numbers.
+        conv_width: narrows all convolutions but the last, which has a channel for each number of the primary capsules.
+            Here these are a layer like the others, and stay.
         layers: capsule layers in all, primary and class capsules included.
         capsules: in each layer but the last.
         dim: of every capsule.
-        init_std: deviation of the first weights, of which the paper says nothing; the library's own if not given, with
-            which parents begin as long as their children. With 0.2 the networks look like the paper's.
         routing: "dynamic" (routing by agreement), or "uniform" coupling, c = 1/parents.
     """
     if layers < 2:
@@ -61,9 +60,9 @@ def capsnet(
         "uniform": partial(Uniform, over="parents", squash=squash_exp),
     }
     chosen = choose_routing(routing, own, routing_options)
-    n = widen(capsules, width)
+    n, narrow = widen(capsules, width), width * conv_width
     image = image_shape(in_chans, image_size)
-    convs = choose_backbone(backbone, _convolutions(in_chans, width * narrow, n * dim), in_chans, width * narrow)
+    convs = choose_backbone(backbone, partial(_convolutions, in_chans, narrow, n * dim), in_chans, narrow)
     c, h, w = feature_shape(convs, image)
     whole = nn.Conv2d(c, n * dim, (h, w), groups=c) if c == n * dim else nn.Conv2d(c, n * dim, (h, w))
     layer = partial(CapsuleLayer, d=dim, init_std=init_std, routing=chosen)

@@ -45,9 +45,21 @@ STARTS: dict[Start, tuple[Fill, Fill]] = {"he_glorot": (_he, _glorot), "glorot":
 
 
 def _layer(
-    below: CapsShape, n: int, d: int, *, routing: RoutingChoice, options: RoutingOptions, bias: bool, std: float
+    below: CapsShape,
+    n: int,
+    d: int,
+    *,
+    routing: RoutingChoice,
+    options: RoutingOptions,
+    bias: bool,
+    std: float,
+    init_std: float | None,
 ) -> CapsuleLayer:
-    """A layer whose bias goes where section 4 puts it: onto s_j for dynamic routing, onto the votes for others."""
+    """A layer whose bias goes where section 4 puts it: onto s_j for dynamic routing, onto the votes for others.
+
+    It starts with the deviation `std` of the paper where the paper has the routing, unless another is asked for.
+    """
+    std = std if init_std is None else init_std
     own: dict[str, RoutingFactory] = {
         "dynamic": partial(Dynamic, bias=bias, bias_init=std),
         "em": partial(EM, output="length"),
@@ -57,7 +69,7 @@ def _layer(
         n,
         d,
         vote_bias=bias and routing not in BIAS_ON_SUM,
-        init_std=std if isinstance(routing, str) and routing in own else None,
+        init_std=std if routing in own else init_std,
         routing=choose_routing(routing, own, options),
     )
 
@@ -68,7 +80,7 @@ def deep(
     in_chans: int = 1,
     image_size: Size = 28,
     width: float = 1.0,
-    narrow: float = 1.0,
+    conv_width: float = 1.0,
     depth: int = 5,
     bias: bool = False,
     relu: bool = False,
@@ -76,13 +88,13 @@ def deep(
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
     routing_options: RoutingOptions = None,
+    init_std: float | None = None,
     reconstruction: Reconstruction = "none",
     loss: str = "margin",
 ) -> CapsNet:
     """CapsNet with hidden layers of 16 capsules of 12 between primary and class capsules (section 5.3).
 
     Args:
-        narrow: factor of the convolutions and of the types of primary capsules, beside `width`.
         depth: capsule layers in all, primary and class capsules included.
         bias: with or without the paper's remedy.
         relu: whether primary capsules pass a ReLU, as section 1 says of CapsNet, instead of keeping their signs.
@@ -94,15 +106,19 @@ def deep(
     if start not in STARTS:
         raise ValueError(f"start={start!r} is not allowed: choose one of {', '.join(map(repr, STARTS))}")
     below, above = STARTS[start]
-    layer = partial(_layer, routing=routing, options=routing_options, bias=bias, std=0.1)
+    layer = partial(_layer, routing=routing, options=routing_options, bias=bias, std=0.1, init_std=init_std)
     hidden = partial(layer, n=widen(16, width), d=12)
-    first = convolutions(in_chans, [(widen(256, width * narrow), 9, 1)])
-    _start(first[0], below)
-    types = widen(32, width * narrow)
+    narrow = width * conv_width
+
+    def own() -> nn.Module:
+        first = convolutions(in_chans, [(widen(256, narrow), 9, 1)])
+        _start(first[0], below)
+        return first
+
     net = assemble(
-        choose_backbone(backbone, first, in_chans, width * narrow),
+        choose_backbone(backbone, own, in_chans, narrow),
         image_shape(in_chans, image_size),
-        partial(PrimaryCapsules, n=types, d=8, kernel=9, stride=2, squash=_relu_squash if relu else squash),
+        partial(PrimaryCapsules, n=widen(32, narrow), d=8, kernel=9, stride=2, squash=_relu_squash if relu else squash),
         [*[hidden] * (depth - 2), partial(layer, n=num_classes, d=16)],
         reconstruction=reconstruction,
         loss=loss,
@@ -128,23 +144,24 @@ def sign(
     in_chans: int = 1,
     image_size: Size = 1,
     width: float = 1.0,
-    narrow: float = 1.0,
+    conv_width: float = 1.0,
     bias: bool = False,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
     routing_options: RoutingOptions = None,
+    init_std: float | None = None,
 ) -> CapsNet:
     """The network of figure 1, 1 → 20 → 2 capsules of one dimension, which is to tell positive numbers from negative.
 
-    Without convolutions: every number of the image is a capsule.
+    Without convolutions, so that `conv_width` finds nothing to narrow: every number of the image is a capsule.
 
     >>> net = sign(bias=True)
     >>> sum(p.numel() for p in net.parameters())
     82
     """
-    layer = partial(_layer, d=1, routing=routing, options=routing_options, bias=bias, std=0.5)
+    layer = partial(_layer, d=1, routing=routing, options=routing_options, bias=bias, std=0.5, init_std=init_std)
     model = assemble(
-        choose_backbone(backbone, nn.Identity(), in_chans, width * narrow),
+        choose_backbone(backbone, nn.Identity, in_chans, width * conv_width),
         image_shape(in_chans, image_size),
         _as_it_is,
         [partial(layer, n=widen(20, width)), partial(layer, n=num_classes)],
