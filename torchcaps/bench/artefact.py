@@ -94,7 +94,7 @@ class Artefact:
         measures: of every row.
         claims: by the ids of the frozen list, which has their sentences.
         tables: the paper's, beside ours.
-        command, expected: how to make it, and what the paper leads us to expect.
+        about: what its file says of it: command, cost, and what the paper leads us to expect.
         version: raised when measures or rows change their meaning, so that its judgings are run again.
     """
 
@@ -108,6 +108,7 @@ class Artefact:
     measures: tuple[MeasureSpec, ...] = ()
     tables: tuple["TableSpec", ...] = ()
     pictures: tuple[Picture, ...] = ()
+    about: str = ""
     version: int = 1
 
     @property

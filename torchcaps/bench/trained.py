@@ -28,7 +28,7 @@ def trained(training: Training, place: Place) -> Trained:
         if not (folder / SUMMARY).is_file():
             _train_and_store(training, place, folder)
     summary = json.loads((folder / SUMMARY).read_text())
-    return Trained(from_pretrained(folder / MODEL).eval(), training.settings, **summary)
+    return Trained(from_pretrained(folder / MODEL).eval(), training.settings, folder=folder, **summary)
 
 
 def _train_and_store(training: Training, place: Place, folder: Path) -> None:

@@ -9,7 +9,7 @@ try:
 except ModuleNotFoundError:
     sys.exit("The torchcaps command needs the extra 'train': pip install 'torchcaps[train]'")
 
-from torchcaps.cli import attack, data, demo, doctor, evaluate, export, models, predict, train
+from torchcaps.cli import attack, bench, data, demo, doctor, evaluate, export, models, predict, train
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -25,6 +25,7 @@ app.command()(models.models)
 app.command()(predict.predict)
 app.command()(train.train)
 app.command()(export.export)
+app.add_typer(bench.app, name="bench")
 app.add_typer(data.app, name="data")
 
 

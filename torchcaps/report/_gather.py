@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from torchcaps.data import Batch
+from torchcaps.functional import length
 from torchcaps.infer import evaluating, infer
 from torchcaps.layers import Decoder
 from torchcaps.network import Model
@@ -30,10 +31,12 @@ def perturbed(
         plain = decoder(parse, labels)
         moved = torch.stack([decoder.perturb(parse, labels, dim, deltas) for dim in range(decoder.classes.d)])
     drawings = []
+    sizes = length(parse.capsules[-1].pose)[:, 0, 0]
     for b, label in enumerate(labels.tolist()):
         rows = moved[:, :, b]
         order = (rows - plain[b]).abs().sum((1, 2, 3, 4)).argsort(descending=True)
-        drawings.append(Drawing(classes[label], images[b], plain[b], order.tolist(), rows[order], DELTAS))
+        size = float(sizes[b, label])
+        drawings.append(Drawing(classes[label], images[b], plain[b], order.tolist(), rows[order], DELTAS, size))
     return drawings
 
 

@@ -11,21 +11,24 @@ import torch
 from lightning_fabric import Fabric
 from safetensors import SafetensorError
 
+from torchcaps import ops
+from torchcaps._version import __version__
 from torchcaps.data import Dataset, OwnImages
-from torchcaps.losses import make_loss
 from torchcaps.models import create_model
-from torchcaps.network import CONFIG, Model
+from torchcaps.network import Model, has_plain_recipe
 from torchcaps.train import checkpoint
 from torchcaps.train.callbacks import Callback
+from torchcaps.train.claim import claimed
 from torchcaps.train.fingerprint import inventory_of, write_inventory
 from torchcaps.train.log import Log, telling
 from torchcaps.train.loop import Training
 from torchcaps.train.own import is_own, own_images
 from torchcaps.train.processes import launched, size
-from torchcaps.train.resume import begin_or_resume, check_folder, with_rule_of
-from torchcaps.train.run import CHECKPOINTS, MODEL, Run, write_run
+from torchcaps.train.resume import begin_or_resume, with_rule_of
+from torchcaps.train.run import CHECKPOINTS, MODEL, Facts, Run, dressed, keep_weights, write_run
 from torchcaps.train.settings import CUSTOM, Settings
 from torchcaps.train.splits import Splits, load_splits
+from torchcaps.train.stopping import stoppable
 from torchcaps.train.summary import summary
 
 PRECISION = {"32": "32-true", "64": "32-true", "bf16": "bf16-mixed"}  # Fabric's "64-true" rounds the loss to 32 bits
@@ -73,18 +76,10 @@ def fit(
         values |= {"epochs": 1, "steps": None, "judge_every": None}
     settings = settings_from(model, data, values)
     folder = None if out is None or fast_dev_run else Path(out)
-    check_folder(folder, resume=resume)
     if resume and folder is not None:
         settings = with_rule_of(settings, folder)
-    devices, nodes = size(devices, nodes)
-    fabric = Fabric(
-        accelerator="auto" if torch.cuda.is_available() else "cpu",
-        devices=devices,
-        num_nodes=nodes,
-        strategy=_strategy(settings, devices * nodes),
-        precision=PRECISION[settings.precision],  # type: ignore[arg-type]
-    )
-    with launched(fabric), _determinism(settings):
+    fabric = _fabric(settings, *size(devices, nodes))
+    with claimed(folder, resume=resume), launched(fabric), _determinism(settings):
         with telling(quiet=quiet or not fabric.is_global_zero) as report:
             own = own_images(settings, report) if is_own(settings) else None
             network, settings, splits = prepare(settings, model, data, validation_data, own)
@@ -106,7 +101,7 @@ def prepare(
     splits = load_splits(settings, given, judge, own)
     torch.manual_seed(settings.seed)
     if isinstance(model, Model):
-        return _dressed(model, settings), settings, splits
+        return dressed(model, settings), settings, splits
     c, h, w = splits.train.image_shape
     fitting = {"num_classes": len(splits.train.classes), "in_chans": c, "image_size": h if h == w else [h, w]}
     settings = replace(settings, options={**fitting, **settings.options})
@@ -127,25 +122,17 @@ def _name(data: str | Path | Dataset) -> str:
     return CUSTOM if isinstance(data, Dataset) else str(data)
 
 
-def _dressed(model: Model, settings: Settings) -> Model:
-    """A network that was given, with the settings that become a part of it."""
-    if settings.loss:
-        model.loss = make_loss(**settings.loss)
-    if settings.standardise:
-        model.standardise()
-    return model
-
-
 def _train(
     training: Training, own: OwnImages | None, folder: Path | None, *, resume: bool, quiet: bool, tensorboard: bool
 ) -> Run:
     fabric, settings, data = training.fabric, training.settings, training.splits.train
+    facts = Facts(settings, data.classes, data.image_shape, _recipe(training), _made_with(fabric))
     problems: list[str] = []
     if folder is not None:
         inventory = inventory_of(settings, own, data)
         problems = begin_or_resume(training, folder, inventory, resume=resume)
         if fabric.is_global_zero:
-            write_run(folder, settings, data.classes, data.image_shape)
+            write_run(folder, facts)
             write_inventory(folder, inventory)
         fabric.barrier()
     said = [*summary(settings, training.splits, own), *(f"passed over: {problem}" for problem in problems)]
@@ -153,23 +140,45 @@ def _train(
         for line in said:
             log.say(line)
         log.resumed(training.step)
-        training.run(log)
+        with stoppable(training.folder):
+            training.run(log)
     network = training.model.eval()
     if folder is not None and fabric.is_global_zero:
-        _keep(network, folder)
+        try:
+            keep_weights(network, folder)
+        except (OSError, SafetensorError) as error:
+            raise checkpoint.lost(folder / CHECKPOINTS, f"the folder {MODEL}", error) from error
+        checkpoint.prune(folder / CHECKPOINTS, settings.keep)
     fabric.barrier()
-    return Run(network, settings, data.classes, data.image_shape, training.history, folder)
+    return Run(network, settings, data.classes, data.image_shape, training.history, folder, facts.made_with)
 
 
-def _keep(network: Model, folder: Path) -> None:
-    """The weights on their own, beside the last checkpoint."""
-    if not network.recipe:
-        return
-    (folder / MODEL / CONFIG).unlink(missing_ok=True)  # without it, what is half written counts for nothing
-    try:
-        network.save_pretrained(folder / MODEL)
-    except (OSError, SafetensorError) as error:
-        raise checkpoint.lost(folder / CHECKPOINTS, f"the folder {MODEL}", error) from error
+def _recipe(training: Training) -> dict[str, Any] | None:
+    """Of a network that was given as an object, if it can be built again."""
+    given = training.settings.model == CUSTOM and has_plain_recipe(training.model)
+    return training.model.recipe if given else None
+
+
+def _made_with(fabric: Fabric) -> dict[str, Any]:
+    """What computes the training, besides the settings: figures may differ by rounding where this does."""
+    return {
+        "torchcaps": __version__,
+        "torch": str(torch.__version__),
+        "device": fabric.device.type,
+        "passes": ops.status(fabric.device.type),
+        "threads": torch.get_num_threads(),
+        "processes": fabric.world_size,
+    }
+
+
+def _fabric(settings: Settings, devices: int, nodes: int) -> Fabric:
+    return Fabric(
+        accelerator="auto" if torch.cuda.is_available() else "cpu",
+        devices=devices,
+        num_nodes=nodes,
+        strategy=_strategy(settings, devices * nodes),
+        precision=PRECISION[settings.precision],  # type: ignore[arg-type]
+    )
 
 
 def _strategy(settings: Settings, processes: int) -> str:

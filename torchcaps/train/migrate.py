@@ -5,7 +5,8 @@ from typing import Any
 
 from torchcaps.data import NAMES, list_datasets
 
-FORMAT = 3
+FORMAT, UNSEALED = 3, 1
+"""Today's format, and the last one in which run.json had no checksum."""
 RENAMED = {"reconstruction": "reconstruction_weight", "schedule": "lr_schedule"}
 """Settings of format 1 under the names they have now."""
 

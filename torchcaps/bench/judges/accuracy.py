@@ -1,14 +1,16 @@
 """How often a network is right, image by image, and what it answers."""
 
+from collections.abc import Callable
 from typing import Any
 
 from torchcaps.bench.evidence import Number
 from torchcaps.bench.subject import Found, Subject, images
 from torchcaps.data import Dataset, Overlapping
-from torchcaps.measures import Accuracy, AccuracyResult, usual_threshold, walk
+from torchcaps.measures import Accuracy, AccuracyResult, View, walk
+from torchcaps.measures.accuracy import usual_threshold
 from torchcaps.measures.views import affine, clean, overlap
 
-VIEWS = {"clean": lambda: clean, "affine": affine, "overlap": overlap}
+VIEWS: dict[str, Callable[..., View]] = {"clean": lambda: clean, "affine": affine, "overlap": overlap}
 
 
 def accuracy(

@@ -1,7 +1,9 @@
 """The artefacts, one file each."""
 
 import importlib
+import inspect
 import pkgutil
+from dataclasses import replace
 from functools import cache
 
 from torchcaps.bench.artefact import Artefact
@@ -14,6 +16,6 @@ def artefacts() -> dict[str, Artefact]:
     found: dict[str, Artefact] = {}
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         if not module.ispkg:
-            made = importlib.import_module(module.name).ARTEFACT
-            found[made.id] = made
+            file = importlib.import_module(module.name)
+            found[file.ARTEFACT.id] = replace(file.ARTEFACT, about=inspect.cleandoc(file.__doc__ or ""))
     return {name: found[name] for name in frozen() if name in found}
