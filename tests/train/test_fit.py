@@ -132,7 +132,7 @@ def test_resuming_with_other_settings_is_refused_with_what_differs(tmp_path, gly
     for part in ("lr was 0.01, now 0.02", "seed was 0, now 4", "'width': 0.1", "'width': 0.2"):
         assert part in str(refusal.value)
     assert "epochs" not in str(refusal.value)
-    with pytest.raises(ValueError, match="data has changed: 1 added .'36 images given'.; 1 removed .'65 images given'"):
+    with pytest.raises(ValueError, match=r"data has changed: 1 added .'36 images given'.; 1 removed .'65 images"):
         fit(NAME, glyphs.select(torch.arange(40)), out=out, epochs=1, lr=0.01, resume=True, **SMALL)
     assert (out / RUN).read_bytes() == before
 

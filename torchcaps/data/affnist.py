@@ -15,7 +15,7 @@ FOLDERS = {
 }
 
 
-def load_affnist(split: str, root: Path | None = None) -> Stored:
+def load_affnist(split: str, root: str | Path | None = None) -> Stored:
     """All `.mat` files of a split's sub-directory, under a plain name or the one that its archive gives it.
 
     The files have no published checksums; each is checked to hold 1600 pixels and a label a digit.

@@ -49,8 +49,11 @@ class Inventory:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Inventory":
-        """From what `to_json` gave."""
-        return cls(dict(values["contents"]), values["rule"])
+        """From what `to_json` gave; one that was changed since is refused."""
+        found = cls(dict(values["contents"]), values["rule"])
+        if values["fingerprint"] != found.fingerprint():
+            raise ValueError("it was changed after it was written: its fingerprint is another")
+        return found
 
 
 def _some(names: list[str]) -> str:

@@ -92,11 +92,19 @@ class OwnImages:
         """What there is, by name and contents."""
         return Inventory({item.name: f"{item.digest.hex()[:32]} {self.classes[item.label]}" for item in self.items})
 
+    def sound(self) -> list[Item]:
+        """All images but those that turned out not to be readable."""
+        bad = {skip.name for skip in self.skipped}
+        return [item for item in self.items if item.name not in bad]
+
     def complaint(self) -> str:
         """What was passed over and why, file by file."""
+        return "\n".join([f"{self.name}: {self.skipped_by_reason()}", *self.skipped_by_name()])
+
+    def skipped_by_name(self) -> list[str]:
+        """A line for each of the first files that were passed over."""
         listed = [f"  {skip.name!r}: {skip.detail}" for skip in self.skipped[:SHOWN]]
-        more = [f"  and {len(self.skipped) - SHOWN} more"] if len(self.skipped) > SHOWN else []
-        return "\n".join([f"{self.name}: {self.skipped_by_reason()}", *listed, *more])
+        return listed + ([f"  and {len(self.skipped) - SHOWN} more"] if len(self.skipped) > SHOWN else [])
 
     def skipped_by_reason(self) -> str:
         """How many files were passed over, by reason: '3 skipped: 2 damaged, 1 a link to nothing'."""

@@ -50,7 +50,7 @@ def read_sized(
 
 def _decoded(stream: BinaryIO, background: str, near: int) -> "tuple[Image, tuple[int, int]]":
     """The picture in an open file, and its own size; whatever a damaged one makes Pillow raise becomes one error."""
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         image = _opened(stream)
@@ -62,6 +62,8 @@ def _decoded(stream: BinaryIO, background: str, near: int) -> "tuple[Image, tupl
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise UnreadableError("too many pixels", f"{error}; {MOST_PIXELS:,} are allowed") from error
+    except UnidentifiedImageError as error:
+        raise UnreadableError("damaged", "it begins as a picture does, but goes on as none") from error
     except Exception as error:  # damaged files make Pillow's decoders raise nearly everything
         raise UnreadableError("damaged", str(error) or type(error).__name__) from error
     turned = (own[0] > own[1]) != (picture.width > picture.height)

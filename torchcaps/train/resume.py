@@ -1,4 +1,4 @@
-"""Where a training is kept: begun in a folder of its own, or gone on with, if nothing has changed meanwhile."""
+"""Going on with a training where it stopped, if nothing has changed meanwhile."""
 
 from dataclasses import replace
 from pathlib import Path

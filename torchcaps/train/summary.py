@@ -18,7 +18,9 @@ def summary(settings: Settings, splits: Splits, own: OwnImages | None) -> list[s
         own: what the splits come from, if they are a user's own.
     """
     if own is None:
-        said = [f"{settings.data}: {_classes(splits.train, None)}; {_size(splits.train)}; {_learned(splits)}"]
+        count = len(splits.train) + len(splits.validation or ()) * (splits.train is not splits.validation)
+        said = [f"{settings.data}: {count:,} images of {_classes(splits.train, None)}; {_size(splits.train)}; "
+                f"{_learned(splits)}; those to test by stay apart"]  # fmt: skip
         return [*said, *filter(None, [trained_before(settings)])]
     parts = own_parts(own, settings)
     images = len(splits.train) + len(splits.validation or ()) + len(parts["test"])
@@ -31,13 +33,13 @@ def summary(settings: Settings, splits: Splits, own: OwnImages | None) -> list[s
             own.skipped_by_reason() if own.skipped else "none skipped",
         ]
     )
-    return [line, *remarks(own, parts), *([own.complaint()] if own.skipped else [])]
+    return [line, *own.skipped_by_name(), *remarks(own, parts)]
 
 
 def _classes(data: Dataset, own: OwnImages | None) -> str:
     if own is None:
         return f"{len(data.classes)} classes"
-    counts = own.counts(own.items)
+    counts = own.counts(own.sound())
     if len(counts) <= FEW:
         return f"{len(counts)} classes ({', '.join(f'{name} {n:,}' for name, n in counts.items())})"
     (least, fewest), *_, (most, many) = sorted(counts.items(), key=lambda pair: pair[1])
@@ -45,7 +47,7 @@ def _classes(data: Dataset, own: OwnImages | None) -> str:
 
 
 def _imbalance(own: OwnImages) -> str:
-    counts = own.counts(own.items).values()
+    counts = own.counts(own.sound()).values()
     times = max(counts) / max(1, min(counts))
     return f", the largest {times:.0f} times the smallest: --balance weighs them alike" if times >= UNEQUAL else ""
 

@@ -5,7 +5,6 @@ from torchcaps.bench.judges.compactness import compactness
 from torchcaps.bench.judges.course import course
 from torchcaps.bench.judges.drawn import drawn
 from torchcaps.bench.judges.formulas import formulas
-from torchcaps.bench.judges.full_size import full_size
 from torchcaps.bench.judges.growth import growth
 from torchcaps.bench.judges.invariance import invariance
 from torchcaps.bench.judges.iterations import iterations
@@ -27,7 +26,6 @@ JUDGES: dict[str, Judge] = {
     "course": course,
     "drawn": drawn,
     "formulas": formulas,
-    "full_size": full_size,
     "growth": growth,
     "invariance": invariance,
     "iterations": iterations,

@@ -14,7 +14,7 @@ from torchcaps.bench.table import Column, grid
 
 ERROR = "error, %"
 NO_DECODER = {"reconstruction": "none"}
-JUDGED = (MeasureSpec("accuracy", {"on": "accuracy"}), MeasureSpec("full_size"))
+JUDGED = (MeasureSpec("accuracy", {"on": "accuracy"}), MeasureSpec("parameters"))
 TIMED = MeasureSpec("step_time", {"against": "uniform"})
 
 
