@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from torchcaps._seal import SEAL, sealed
 from torchcaps.models import card, create_model, from_pretrained, list_models
 from torchcaps.models._assemble import feature_shape
 
@@ -100,8 +101,18 @@ def saved(tmp_path):
     return tmp_path
 
 
-def edit(path, **changes):
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+def edit(path, *, seal=True, **changes):
+    facts = {**json.loads(path.read_text()), **changes}
+    del facts[SEAL]
+    path.write_text(json.dumps(sealed(facts) if seal else {**facts, SEAL: json.loads(path.read_text())[SEAL]}))
+
+
+@pytest.mark.parametrize("changes", [{"name": "peer2021/rba"}, {"options": {"routing": "em"}}, {"torchcaps": "9"}])
+def test_a_recipe_that_was_edited_is_refused(saved, changes):
+    """Even where the weights would fit: with another routing it would be another network."""
+    edit(saved / "config.json", seal=False, **changes)
+    with pytest.raises(ValueError, match=r"config\.json was changed after it was written: its checksum differs"):
+        from_pretrained(saved)
 
 
 def test_damage_is_named(saved):

@@ -1,6 +1,7 @@
 """The command `torchcaps`; one command a file, heavy imports inside the commands so that --help answers at once."""
 
 import sys
+import warnings
 from typing import Annotated
 
 try:
@@ -36,11 +37,19 @@ def options(
 
 
 def main() -> None:
-    """Run a command; what the user can mend is said in a line, without a traceback."""
+    """Run a command; what the user can mend is said in a line, without a traceback, and so is a warning."""
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn  # type: ignore[assignment]
+            app()
     except (ValueError, OSError, FloatingPointError) as error:
         if "--debug" in sys.argv:
             raise
         typer.echo(f"torchcaps: {error}", err=True)
         sys.exit(1)
+
+
+def _warn(message: Warning | str, category: type[Warning], *_: object) -> None:
+    """Our own warnings as a line; others with what they are called, for they speak to programmers."""
+    name = "" if category is UserWarning else f"{category.__name__}: "
+    typer.echo(f"torchcaps: {name}{message}", err=True)

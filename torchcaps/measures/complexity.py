@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from torchcaps.measures._axes import line_style
+from torchcaps.measures._axes import legend, line_style
 from torchcaps.measures._contenders import Attention, Dense, Fused
 from torchcaps.measures._cost import cost
 from torchcaps.measures._fit import Estimate, powers, shares
@@ -79,7 +79,8 @@ class ComplexityResult(Result):
         rows = []
         for c in self.contenders:
             for law in c.laws:
-                terms = " + ".join(f"{of.value:.3g} {term}" for term, of in law.terms)
+                least = 1e-9 * max(abs(of.value) for _, of in law.terms)  # below that a coefficient is rounding
+                terms = " + ".join(f"{of.value:.3g} {term}" for term, of in law.terms if abs(of.value) > least)
                 rows.append((f"{c.name}: {law.quantity.replace('_', ' ')}", str(law.n), str(law.d), terms))
         how = "forward and backward" if self.backward else "forward"
         return Table(
@@ -103,7 +104,7 @@ class ComplexityResult(Result):
         axes.set(title=f"{said.capitalize()} at d = {widest}", xlabel="capsules n", xscale="log", yscale="log")
         axes.set_xticks([p.n for p in points], [str(p.n) for p in points])
         axes.minorticks_off()
-        axes.legend()
+        legend(axes)
 
 
 def complexity(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from torchcaps.data import Batch, Dataset
 from torchcaps.layers import CapsuleLayer
-from torchcaps.measures._axes import COLOURS, line_style
+from torchcaps.measures._axes import COLOURS, legend, line_style
 from torchcaps.measures._layers import (
     capsule_layers,
     dead,
@@ -100,7 +100,7 @@ class DynamicsResult(Result):
         axes.set_xticks(at, [layer.layer for layer in self.layers], rotation=20)
         axes.set(title=said, ylabel=name)
         axes.set_ylim(bottom=0)
-        axes.legend()
+        legend(axes)
 
 
 class RoutingDynamics:

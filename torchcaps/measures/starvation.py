@@ -16,7 +16,7 @@ from torch import Tensor
 
 from torchcaps.data import Dataset
 from torchcaps.functional import length
-from torchcaps.measures._axes import line_style
+from torchcaps.measures._axes import legend, line_style
 from torchcaps.measures._layers import dead, layer_names, layer_sizes, why_no_activation, why_no_capsules
 from torchcaps.measures._moments import Moments
 from torchcaps.measures.gradients import LayerGradients, gradients
@@ -101,7 +101,7 @@ class StarvationResult(Result):
         titles = ("Share of dead capsules", "Gradient of capsules", "Gradient of their weights")
         axes.set(title=titles[panel], xlabel="step", ylabel=("dead", "‖∂L/∂u‖", "‖∂L/∂W‖")[panel])
         axes.set(**({"ylim": (-0.03, 1.03)} if panel == 0 else {"yscale": "log"}))
-        axes.legend()
+        legend(axes)
 
     def _series(self, layer: int, panel: int) -> list[Any]:
         """What a panel shows of a layer, look by look; Nones where it has nothing to show."""

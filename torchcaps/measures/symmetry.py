@@ -10,7 +10,7 @@ from torch import Tensor
 from torchcaps.data import Batch, Dataset
 from torchcaps.infer import evaluating, infer
 from torchcaps.layers import CapsuleLayer
-from torchcaps.measures._axes import COLOURS
+from torchcaps.measures._axes import COLOURS, legend
 from torchcaps.measures._layers import capsule_layers, layer_names
 from torchcaps.measures.result import Result, Table
 from torchcaps.network import CapsNet, Model
@@ -58,7 +58,7 @@ class SymmetryResult(Result):
             title="Distance of f(−u)", xscale="log", xlabel="share of ‖f(u)‖, zero at the left end", xlim=(SMALL / 3, 5)
         )
         axes.grid(visible=True, axis="x", alpha=0.3)
-        axes.legend()
+        legend(axes)
 
 
 class _Distance:

@@ -7,7 +7,6 @@ from typing import ClassVar
 from torchcaps.measures import Score
 from torchcaps.report._section import Section
 
-
 ABOUT_CAPSULES = {
     "dead capsules": "Those whose activation is at most 0.01, on average and in its deviation over test images; – where "
     "capsules have no activation.",
