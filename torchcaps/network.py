@@ -81,7 +81,7 @@ class Model(nn.Module):
         return write_weights(self, directory, self.recipe)
 
 
-def write_weights(model: Model, directory: str | Path, recipe: dict[str, Any]) -> Path:
+def write_weights(model: Model, directory: str | Path, facts: dict[str, Any]) -> Path:
     """Write a network's weights, and beside them the name and options to build it with; both are covered by checksums.
 
     Without the second file, which is written last, the first counts for nothing.
@@ -91,7 +91,7 @@ def write_weights(model: Model, directory: str | Path, recipe: dict[str, Any]) -
     (target / CONFIG).unlink(missing_ok=True)
     save_file({name: t.contiguous() for name, t in model.state_dict().items()}, target / WEIGHTS)
     digest = hashlib.sha256((target / WEIGHTS).read_bytes()).hexdigest()
-    config = sealed({"format": FORMAT, "torchcaps": __version__, **recipe, "sha256": digest})
+    config = sealed({"format": FORMAT, "torchcaps": __version__, **facts, "sha256": digest})
     unfinished = target / f"{CONFIG}.part"
     unfinished.write_text(json.dumps(config, indent=2) + "\n")
     unfinished.replace(target / CONFIG)

@@ -151,6 +151,7 @@ def judge(model: Model, data: Dataset, name: str, progress: Told = untold) -> Ac
     def told(done: int, total: int) -> None:
         progress(name, done, total)
 
+    progress(name, 0, len(data))
     measure = Accuracy()
     walk(model, data, [measure], batch_size=BLOCK, progress=told)
     return measure.result()

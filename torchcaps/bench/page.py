@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchcaps.bench import store
-from torchcaps.bench.artefact import SCALES, Artefact, Scale
-from torchcaps.bench.gather import gather
+from torchcaps.bench.artefact import SCALES, Artefact, Picture, Scale
+from torchcaps.bench.gather import Gathered, gather
 from torchcaps.bench.spans import span
 from torchcaps.bench.summary import Summary
+from torchcaps.bench.table import SAME
 from torchcaps.report._page import TEMPLATES as BASE
 
 if TYPE_CHECKING:
@@ -134,13 +135,14 @@ def figure(value: float | str | None, form: str = "number") -> str:
     """
     if value is None or isinstance(value, str):
         return value or "–"
-    return {"percent": f"{value:.1f}", "count": f"{value:,.0f}"}.get(form, f"{value:.3g}")
+    value = 0.0 if abs(value) < SAME * SAME else value
+    return {"percent": f"{value:.1f}", "error": f"{value:.2f}", "count": f"{value:,.0f}"}.get(form, f"{value:.3g}")
 
 
 def ends(value: Mapping[str, Any]) -> str:
-    """Both ends of an interval."""
-    low, high = value["interval"]
-    return f"{figure(low, value['form'])} – {figure(high, value['form'])}"
+    """Both ends of an interval, if there are two."""
+    low, high = (figure(end, value["form"]) for end in value["interval"] or (None, None))
+    return "" if low == high else f"{low} – {high}"
 
 
 def kind(word: str) -> str:
@@ -152,12 +154,12 @@ def _pictures(artefact: Artefact, scale: Scale, known: Mapping[Scale, Mapping[st
     found = gather(artefact, scale, known[scale])
     drawn = []
     for picture in artefact.pictures:
-        light, dark = (_draw(picture.draw, found, dark=dark) for dark in (False, True))
+        light, dark = (_draw(picture, found, dark=dark) for dark in (False, True))
         drawn.append(Drawn(picture.title, picture.paper, light, dark))
     return drawn
 
 
-def _draw(draw: Any, found: Any, *, dark: bool) -> str:
+def _draw(picture: Picture, found: Gathered, *, dark: bool) -> str:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -165,8 +167,8 @@ def _draw(draw: Any, found: Any, *, dark: bool) -> str:
 
     theme: Any = _axes._theme(_axes.DARK if dark else _axes.LIGHT)
     with mpl.rc_context({**theme, "svg.hashsalt": "torchcaps"}):
-        page = Figure(figsize=(8, 3.4), layout="constrained")
-        draw(found, page)
+        page = Figure(figsize=picture.size, layout="constrained")
+        picture.draw(found, page)
         return _address(page)
 
 

@@ -24,7 +24,7 @@ class Unit:
     title: str
     jobs: tuple[Judging, ...]
     seconds: float
-    megabytes: float
+    megabytes: float | int
     alone: bool = False
 
 
@@ -51,7 +51,7 @@ class Plan:
         longest = max((unit.seconds for unit in self.units if not unit.alone), default=0.0)
         return max(together / workers, longest) + sum(unit.seconds for unit in self.units if unit.alone)
 
-    def megabytes(self, workers: int) -> float:
+    def megabytes(self, workers: int) -> float | int:
         """The most memory that processes side by side are expected to need."""
         return sum(sorted((unit.megabytes for unit in self.units), reverse=True)[:workers])
 

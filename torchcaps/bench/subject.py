@@ -22,6 +22,7 @@ class Trained:
     Args:
         history: an entry for each epoch and each judging by validation images.
         reached: whether it came to the accuracy it was to stop at; None if there was none.
+        seen: what its callbacks kept, by their names in the settings.
         folder: where its log lies.
     """
 
@@ -31,6 +32,7 @@ class Trained:
     reached: bool | None
     steps: int
     seconds: float
+    seen: dict[str, Any]
     folder: Path
 
 

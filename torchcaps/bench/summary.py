@@ -26,11 +26,11 @@ def summary(found: Gathered) -> Summary:
     claims = [
         {
             "id": name,
-            "sentence": artefact.sentences[name],
-            "deterministic": is_deterministic(claim),
-            **asdict(judge(claim, found.evidence)),
+            "sentence": sentence,
+            "deterministic": is_deterministic(artefact.claims[name]),
+            **asdict(judge(artefact.claims[name], found.evidence)),
         }
-        for name, claim in artefact.claims.items()
+        for name, sentence in artefact.sentences.items()
     ]
     plain: Summary = json.loads(
         json.dumps(

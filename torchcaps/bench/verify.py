@@ -6,6 +6,18 @@ from pathlib import Path
 from torchcaps.bench.artefact import SCALES, Artefact, Scale
 from torchcaps.bench.page import embedded, shown
 from torchcaps.bench.summary import Summary, differences, stored, summaries
+from torchcaps.bench.verdict import CUT
+
+
+def gaps(artefacts: Sequence[Artefact], root: Path, scale: Scale) -> list[str]:
+    """A line for every artefact and claim that is not there though its scale has been run, but for what is cut."""
+    computed, _ = summaries(artefacts, scale, root / scale)
+    found = [f"{artefact.id}: no results" for artefact in artefacts if artefact.id not in computed]
+    for name, one in computed.items():
+        lacking = [claim for claim in one["claims"] if claim["word"] == "not run" and claim["reason"] != CUT]
+        found += [f"{name}: {claim['id']} has no number: {claim['reason']}" for claim in lacking]
+        found += [f"{name}: {row}, seed {seed} {state}: {error}" for row, seed, state, error in one["failed"]]
+    return found
 
 
 def verify(artefacts: Sequence[Artefact], root: Path, page: Path | None = None) -> list[str]:

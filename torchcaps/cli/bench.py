@@ -92,16 +92,21 @@ def report(
 @app.command()
 def verify(
     page: Annotated[Path | None, typer.Option(help="The report; the one beside the results if not given.")] = None,
+    complete: Annotated[
+        Scale | None, typer.Option(help="A scale at which no artefact or claim may be missing.")
+    ] = None,
     results: Results = RESULTS,
 ) -> None:
     """Compute every verdict and table again from the stored results; any difference is an error."""
+    from torchcaps.bench.verify import gaps
     from torchcaps.bench.verify import verify as verify_bench
 
     found = verify_bench(_all(), results, page or results / PAGE)
+    found += gaps(_all(), results, complete) if complete else []
     for difference in found:
         typer.echo(difference)
     if found:
-        raise ValueError(f"{len(found)} differences from what the results say")
+        raise ValueError(f"{len(found)} differences from what the results say, or gaps")
     typer.echo("every verdict and every table is what the results say")
 
 

@@ -145,7 +145,7 @@ def _train(
     network = training.model.eval()
     if folder is not None and fabric.is_global_zero:
         try:
-            keep_weights(network, folder)
+            keep_weights(network, folder, facts)
         except (OSError, SafetensorError) as error:
             raise checkpoint.lost(folder / CHECKPOINTS, f"the folder {MODEL}", error) from error
         checkpoint.prune(folder / CHECKPOINTS, settings.keep)

@@ -13,28 +13,31 @@ from torchcaps.train.settings import Settings
 
 
 def begin_or_resume(training: Training, folder: Path, inventory: Inventory | None, *, resume: bool) -> list[str]:
-    """Stand where the last checkpoint was written, or at the beginning; what is later in the log is forgotten."""
+    """Stand where the last checkpoint was written, or at the beginning; what is later in the log is forgotten.
+
+    Gives a line for each checkpoint that could not be read; settings or data that have changed are refused.
+    """
     problems: list[str] = []
     if resume:
         found, problems = checkpoint.newest(folder / CHECKPOINTS)
         before = [read_run(folder).settings] if (folder / RUN).exists() else []
         before += [] if found is None else [Settings.from_json(found.record["settings"])]
         for settings in before:
-            changed = training.settings.differences(settings)
-            if changed:
-                raise ValueError(f"{folder} cannot be resumed with other settings: {'; '.join(changed)}")
-        changed = changes(folder, inventory)
-        if changed:
-            raise ValueError(
-                f"{folder} cannot be resumed, for its data has changed: {'; '.join(changed)}. Put it back as it was, "
-                f"or begin anew in another folder"
-            )
+            _refuse(folder, "with other settings", training.settings.differences(settings))
+        _refuse(
+            folder, "for its data has changed", changes(folder, inventory), ". Put it back, or begin in another folder"
+        )
         if found is not None:
             training.restore(found)
     training.fabric.barrier()
     if training.fabric.is_global_zero:
         forget_after(folder, training.step)
     return problems
+
+
+def _refuse(folder: Path, why: str, changed: list[str], advice: str = "") -> None:
+    if changed:
+        raise ValueError(f"{folder} cannot be resumed {why}: {'; '.join(changed)}{advice}")
 
 
 def with_rule_of(settings: Settings, folder: Path) -> Settings:

@@ -13,7 +13,6 @@ from torchcaps.losses import make_loss
 from torchcaps.models import create_model, from_pretrained, read_weights
 from torchcaps.network import CONFIG, Model, has_plain_recipe, write_weights
 from torchcaps.train import checkpoint
-from torchcaps.train.checkpoint import Checkpoint
 from torchcaps.train.fingerprint import changes, inventory_of
 from torchcaps.train.migrate import FORMAT, UNSEALED, migrated
 from torchcaps.train.not_finite import broken_part
@@ -124,10 +123,12 @@ def load_run(directory: str | Path, model: Model | None = None) -> Run:
     facts = read_run(folder)
     found, problems = checkpoint.newest(folder / CHECKPOINTS)
     if found is not None:
-        _compare(folder, facts, found)
+        own = Settings.from_json(found.record["settings"])
+        _compare(folder, facts, found.record, facts.settings.differences(own))
         weights = checkpoint.unpack_model(found)
     elif (folder / MODEL / CONFIG).is_file():
-        _, weights = read_weights(folder / MODEL)
+        config, weights = read_weights(folder / MODEL)
+        _compare(folder, facts, config, _other_recipe(facts.settings, config))
     else:
         raise ValueError("\n".join([f"{folder} holds no checkpoint that can be read yet", *problems]))
     network = _built(folder, facts) if model is None else dressed(model, facts.settings)
@@ -145,10 +146,11 @@ def load_run(directory: str | Path, model: Model | None = None) -> Run:
     return Run(network.eval(), *known, history, folder, facts.made_with)
 
 
-def keep_weights(network: Model, folder: Path) -> None:
+def keep_weights(network: Model, folder: Path, facts: Facts) -> None:
     """The weights on their own, beside the last checkpoint, of any network."""
     recipe = network.recipe if has_plain_recipe(network) else {"name": CUSTOM, "options": {}}
-    write_weights(network, folder / MODEL, recipe)
+    seen = {"classes": list(facts.classes), "image_shape": list(facts.image_shape)}
+    write_weights(network, folder / MODEL, {**recipe, **seen})
 
 
 def dressed(model: Model, settings: Settings) -> Model:
@@ -177,12 +179,19 @@ def _built(folder: Path, facts: Facts) -> Model:
     )
 
 
-def _compare(folder: Path, facts: Facts, found: Checkpoint) -> None:
-    """Refuse a run.json that belongs to another training than its checkpoints."""
-    changed = facts.settings.differences(Settings.from_json(found.record["settings"]))
+def _other_recipe(settings: Settings, config: dict[str, Any]) -> list[str]:
+    """How the network of the weights differs from the one that the settings name."""
+    if settings.model == CUSTOM:
+        return []
+    wanted = {"name": settings.model, "options": json.loads(json.dumps(settings.model_options))}
+    return [f"{key} was {config[key]!r}, now {wanted[key]!r}" for key in wanted if config[key] != wanted[key]]
+
+
+def _compare(folder: Path, facts: Facts, beside: dict[str, Any], changed: list[str]) -> None:
+    """Refuse a run.json that belongs to another training than what lies beside it, a checkpoint or weights."""
     for name in ("classes", "image_shape"):
-        before, now = found.record.get(name), list(getattr(facts, name))
+        before, now = beside.get(name), list(getattr(facts, name))
         if before not in (None, now):
-            changed.append(f"{name} was {before}, now {now}")
+            changed = [*changed, f"{name} was {before}, now {now}"]
     if changed:
-        raise ValueError(f"{folder / RUN} does not belong to the checkpoint beside it: {'; '.join(changed)}")
+        raise ValueError(f"{folder / RUN} does not belong to the weights beside it: {'; '.join(changed)}")

@@ -43,6 +43,6 @@ def _misfit(grown: Growth) -> float:
     shares = [of.value for _, of in law.terms]
 
     def fitted(n: int, d: int) -> float:
-        return sum(share * n**a * d**b for share, (a, b) in zip(shares, powers, strict=True))
+        return float(sum(share * n**a * d**b for share, (a, b) in zip(shares, powers, strict=True)))
 
     return max(abs(fitted(p.n, p.d) / p.multiply_adds - 1) for p in grown.points)

@@ -7,7 +7,13 @@ from torchcaps.measures import Symmetry, SymmetryResult, walk
 from torchcaps.models import create_model
 
 
-def symmetry(subject: Subject, *, routing: str, bias: bool, count: int = 50) -> Found:
+def symmetry(
+    subject: Subject,  # noqa: ARG001  # the seed is set before
+    *,
+    routing: str,
+    bias: bool,
+    count: int = 50,
+) -> Found:
     """How far poses are from odd, activations and class scores from even, at worst over the layers.
 
     The network is peer2021's with three layers of capsules, in double precision, its weights drawn with the seed.
@@ -16,7 +22,7 @@ def symmetry(subject: Subject, *, routing: str, bias: bool, count: int = 50) -> 
         count: images, drawn from fonts; what matters are the primary capsules that they make.
     """
     model = create_model("peer2021/rba", depth=3, width=0.1, routing=routing, bias=bias).double()
-    [found] = walk(model, load("glyphs", "test", count=count, seed=subject.seed), [Symmetry()])
+    [found] = walk(model, load("glyphs", "test", count=count), [Symmetry()])
     if not isinstance(found, SymmetryResult):
         raise TypeError(f"{found} is not a symmetry")
     odd = [part.odd for part in found.parts if part.what.endswith("poses")]

@@ -30,7 +30,7 @@ ARTEFACT = Artefact(
     title="The layers of the multi-layer G-CapsNet",
     kind="table",
     rows=(Row("multi_gcaps", "Multi-layer G-CapsNet"),),
-    measures=(MeasureSpec("layers", {"model": "chen2019/multi_gcaps"}),),
+    measures=(MeasureSpec("layer_sizes", {"model": "chen2019/multi_gcaps"}),),
     budgets={"smoke": ONE_SECOND, "cpu": ONE_SECOND, "paper": ONE_SECOND},
     tables=(
         TableSpec(

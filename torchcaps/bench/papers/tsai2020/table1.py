@@ -31,8 +31,8 @@ NETWORKS: tuple[tuple[str, str, str, Parts, Parts, float, float], ...] = (
     ("resnet18", "ResNet-18", "tsai2020/resnet18", SGD, {}, 95.11, 77.92),
 )
 COUNTED = (
-    MeasureSpec("full_size", {"classes": [10, 100]}),
-    MeasureSpec("full_size", {"classes": [10, 100], "share": 0.25, "on": "a quarter of them"}),
+    MeasureSpec("parameters", {"classes": [10, 100]}),
+    MeasureSpec("parameters", {"classes": [10, 100], "share": 0.25, "on": "a quarter of them"}),
 )
 MEASURES = (MeasureSpec("accuracy", {"on": "accuracy"}),)
 

@@ -11,7 +11,9 @@ from torchcaps.models import create_model
 NARROWING = ("width", "conv_width")
 
 
-def full_size(subject: Subject, *, classes: Sequence[int] = (10,), share: float = 1.0, on: str = "parameters") -> Found:
+def parameters(
+    subject: Subject, *, classes: Sequence[int] = (10,), share: float = 1.0, on: str = "parameters"
+) -> Found:
     """The count, whatever the scale made narrower, for each number of classes.
 
     Args:
