@@ -88,7 +88,8 @@ def _static(row: str) -> Claim:
 
 
 def _lower(placed: str, cifar10: str) -> Claim:
-    return greater(*([At(row, f"dyr/{k}") for k in (1, 2, 3, 4)] for row in (placed, cifar10)))
+    digits, photographs = ([At(row, f"dyr/{k}") for k in (1, 2, 3, 4)] for row in (placed, cifar10))
+    return greater(digits, photographs)
 
 
 ARTEFACT = Artefact(
