@@ -36,11 +36,15 @@ class Run:
     history: list[dict[str, Any]] = field(default_factory=list)
     directory: Path | None = None
 
-    def test_data(self) -> Dataset:
-        """The test images, which the training never saw, at the size of the network."""
+    def test_data(self, images: int = 0) -> Dataset:
+        """The test images, which the training never saw, at the size of the network.
+
+        Args:
+            images: at most so many, the first of an order that no seed changes; 0 for all.
+        """
         if self.settings.data == CUSTOM:
             raise ValueError("this network was trained on data given as an object: its test images are not known here")
-        return load_part(self.settings, "test")
+        return load_part(self.settings, "test", images)
 
 
 def write_run(folder: Path, settings: Settings, classes: tuple[str, ...], image_shape: tuple[int, int, int]) -> None:

@@ -56,9 +56,10 @@ def _split_for_another(source: Dataset, settings: Settings, validation: Dataset 
     return Splits(train, _source(judge, options, settings, "train") if validation is None else validation)
 
 
-def load_part(settings: Settings, name: str) -> Dataset:
-    """The training or test split, whole, as the training sees it."""
+def load_part(settings: Settings, name: str, images: int = 0) -> Dataset:
+    """The training or test split as the training sees it: whole, or as many images of it as there are wanted."""
     source = _source(settings.data, settings.data_options, settings, name)
+    source = _few(source, replace(settings, images=min(images, len(source))))
     return _made(settings.data, {"seed": 0, **settings.data_options}, settings, source)
 
 
