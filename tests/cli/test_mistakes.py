@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from torchcaps.cli import app, main
 from torchcaps.cli.train import settings_of
 
-COMMANDS = ("data", "demo", "doctor", "evaluate", "export", "models", "predict", "train")
+COMMANDS = ("attack", "data", "demo", "doctor", "evaluate", "export", "models", "predict", "train")
 BUSY = 1.5  # seconds that a busy or slow machine may take for what takes less than half of one
 NETWORK = "mitterreiter2023/capsnet"
 GLYPHS = ("--data", "glyphs", "--set", "width=0.1")
@@ -82,6 +82,7 @@ MISTAKES = {
     "file": (["train", NETWORK, *GLYPHS, "--out", "/dev/null"], "/dev/null"),
     "no run to evaluate": (["evaluate", "nowhere"], "nowhere is not the folder of a training"),
     "no measure": (["evaluate", "nowhere", "--on", "sound"], "sound"),
+    "no run to attack": (["attack", "nowhere"], "nowhere is not the folder of a training"),
     "no run to predict": (["predict", "nowhere", "x.png"], "nowhere is not the folder of a training"),
     "no run to export": (["export", "nowhere", "--to", "x.onnx"], "nowhere is not the folder of a training"),
     "nothing to get": (["data", "get", "imagenet"], "imagenet"),

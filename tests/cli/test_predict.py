@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from torchcaps.cli import app
 from torchcaps.cli import predict as command
+from torchcaps.data import Reading
 from torchcaps.losses import BinaryCrossEntropy, CrossEntropy, MarginLoss, SpreadLoss
 from torchcaps.models import create_model
 
@@ -24,7 +25,9 @@ def give(monkeypatch):
     """Makes load_run return a network, whatever directory is named."""
 
     def give(model, image_shape=SHAPE):
-        run = SimpleNamespace(model=model.eval(), classes=CLASSES, image_shape=image_shape)
+        run = SimpleNamespace(
+            model=model.eval(), classes=CLASSES, image_shape=image_shape, reading=Reading(image_shape)
+        )
         train = ModuleType("torchcaps.train")
         train.load_run = lambda directory: run
         monkeypatch.setitem(sys.modules, "torchcaps.train", train)
@@ -96,9 +99,9 @@ def test_bad_files_do_not_stop_the_others(give, capsnet, folder, tmp_path):
     assert "0.png" in done.stdout
     lines = done.stderr.splitlines()
     assert len(lines) == 3
-    assert "bad.png: cannot identify image file" in lines[0]
+    assert "bad.png: not PNG, JPEG, WebP, BMP, TIFF or GIF" in lines[0]
     assert "missing.png: No such file" in lines[1]
-    assert "empty: the folder holds no .png" in lines[2]
+    assert "empty: the folder holds no images" in lines[2]
     assert ["error" in answer for answer in answers(*asked)] == [True, False, True, True]
 
 

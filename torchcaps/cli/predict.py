@@ -18,7 +18,7 @@ Answer = dict[str, Any]
 
 def predict(
     run: Annotated[Path, typer.Argument(help="The directory that 'torchcaps train --out' wrote.")],
-    images: Annotated[list[Path], typer.Argument(metavar="IMAGE…", help="Image files, or folders of PNG and JPEG.")],
+    images: Annotated[list[Path], typer.Argument(metavar="IMAGE…", help="Image files, or folders of them.")],
     explain: Annotated[bool, typer.Option("--explain", help="Show the capsules and couplings behind it.")] = False,
     top: Annotated[int, typer.Option(min=1, help="How many classes to name, the most probable first.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
@@ -31,6 +31,8 @@ def predict(
         raise ValueError(
             f"{run} takes images of {trained.image_shape[0]} channels: files are read as grey (1) or colour (3)"
         )
+    if trained.reading.before:
+        typer.echo("torchcaps: the first version trained this network: pictures are squashed for it, as then", err=True)
     answers = list(_answers(trained, images, top, explain=explain))
     bad = [answer for answer in answers if "error" in answer]
     if as_json:
@@ -45,31 +47,28 @@ def predict(
 
 def _files(paths: list[Path]) -> Iterator[Path | Answer]:
     """Files as they are, and the images below folders; a folder without any is an error, as a file would be."""
-    from torchcaps.data.folder import ENDINGS
+    from torchcaps.data import pictures
 
     for path in paths:
         if not path.is_dir():
             yield path
             continue
-        found = sorted(f for f in path.rglob("*") if f.suffix.lower() in ENDINGS and f.is_file())
+        found = list(pictures(path))
         yield from found
         if not found:
-            yield {"file": str(path), "error": f"the folder holds no {', '.join(ENDINGS)} files"}
+            yield {"file": str(path), "error": "the folder holds no images"}
 
 
 def _answers(run: "Run", paths: list[Path], top: int, *, explain: bool) -> Iterator[Answer]:
     """An answer for each file, in order; images go through the network in batches."""
-    from torchcaps.data.folder import UNREADABLE, read_image
-
-    channels, *size = run.image_shape
     waiting, batch = list[Answer](), list[Any]()
     for file in _files(paths):
         answer = file if isinstance(file, dict) else {"file": str(file)}
         waiting.append(answer)
         if isinstance(file, Path):
             try:
-                batch.append(read_image(file, (size[0], size[1]), channels))
-            except UNREADABLE as error:
+                batch.append(run.reading.read(file))
+            except (OSError, ValueError) as error:
                 answer["error"] = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         if len(batch) == BATCH:
             yield from _fill(run, waiting, batch, top, explain=explain)
