@@ -45,7 +45,7 @@ def _draw(found: "Gathered", page: "Figure") -> None:
             axes = page.add_subplot(len(ROWS), 3, 3 * k + panel + 1)
             Result.from_json(seen[0]).draw(axes, panel)
             if panel == 0:
-                axes.set_ylabel(row.title.replace(", ", ",\n"))
+                axes.set_ylabel(row.title.replace(", ", ",\n", 1))
 
 
 def _deaths(start: str, suffix: str = "") -> dict[str, Claim]:

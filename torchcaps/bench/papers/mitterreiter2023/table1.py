@@ -22,7 +22,7 @@ SETTINGS: Parts = {
     "validation": 0.05,
     "callbacks": {"starvation": {"every": 100}},
 }
-STARTS: dict[str, tuple[str, Parts]] = {"normal": ("N(0, 0.2)", {"init_std": 0.2}), "library": ("the library's", {})}
+STARTS: dict[str, tuple[str, Parts]] = {"normal": ("N(0, 0.2)", {"init_std": 0.2}), "library": ("of the library", {})}
 PLACED = tuple(
     Row(start, f"Affine MNIST, first weights {title}", {"options": options})
     for start, (title, options) in STARTS.items()
@@ -48,12 +48,13 @@ SMOKE: Parts = {
     "callbacks": {"starvation": {"every": 1, "images": 16}},
 }
 SMOKE_CUTS = ("backbone 1/10, 3 steps, a few test images, one seed",)
-CPU: Parts = {"options": {"conv_width": 0.25}, "steps": 2350, "until_accuracy": 0.98, "judge_every": 100}
+CPU: Parts = {"options": {"conv_width": 0.25}, "steps": 3100, "until_accuracy": 0.96, "judge_every": 100}
 CPU_CUTS = (
     "backbone 1/4; capsules, dimensions and layers are the paper's",
-    "stopped at 98 % of held-out placed digits instead of 99.2 % of AffNIST; at most 300,000 digits seen",
+    "stopped at 96 % of held-out placed digits instead of 99.2 % of AffNIST; at most 400,000 digits seen",
     "3 networks instead of 10",
 )
+CPU_AFFINE: Parts = {"steps": 2350, "until_accuracy": None, "judge_every": None}
 CPU_CIFAR10: Parts = {"steps": 1200, "until_accuracy": None, "judge_every": None}
 PAPER: Parts = {"epochs": 200, "until_accuracy": 0.992, "judge_every": 100}
 
@@ -109,9 +110,12 @@ ARTEFACT = Artefact(
         "cpu": Budget(
             minutes=90,
             settings=CPU,
-            rows={ON_AFFINE.id: {"until_accuracy": None, "judge_every": None}, **{r.id: CPU_CIFAR10 for r in CIFAR10}},
+            rows={ON_AFFINE.id: CPU_AFFINE, **{row.id: CPU_CIFAR10 for row in CIFAR10}},
             measures={"layers": {"count": 2000}, "accuracy": {"count": 2000}},
-            cuts=(*CPU_CUTS, "150,000 images of CIFAR-10 seen; statistics over 2,000 test images"),
+            cuts=(
+                *CPU_CUTS,
+                "300,000 affine digits and 150,000 images of CIFAR-10 seen; statistics over 2,000 test images",
+            ),
         ),
         "paper": Budget(
             minutes=30_000,
