@@ -96,6 +96,10 @@ WRONG = {
         {"model": "peer2021/sign", "options": {"num_classes": 3}},
         "the model tells 3 classes, but the data has 2",
     ),
+    "classes of a named set": (
+        {"model": "chen2019/lenet", "data": "glyphs", "images": 40, "options": {"num_classes": 11}},
+        "the model tells 11 classes, but the data has 10",
+    ),
     "images": ({"model": "chen2019/lenet"}, "cannot take images of"),
 }
 

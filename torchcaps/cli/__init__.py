@@ -9,7 +9,7 @@ try:
 except ModuleNotFoundError:
     sys.exit("The torchcaps command needs the extra 'train': pip install 'torchcaps[train]'")
 
-from torchcaps.cli import attack, bench, data, demo, doctor, evaluate, export, models, predict, train
+from torchcaps.cli import attack, bench, data, demo, doctor, evaluate, export, inspect, models, predict, report, train
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,8 +21,10 @@ app.command()(attack.attack)
 app.command()(demo.demo)
 app.command()(doctor.doctor)
 app.command()(evaluate.evaluate)
+app.command()(inspect.inspect)
 app.command()(models.models)
 app.command()(predict.predict)
+app.command()(report.report)
 app.command()(train.train)
 app.command()(export.export)
 app.add_typer(bench.app, name="bench")

@@ -66,7 +66,7 @@ def chart(
 
 def _inside(places: Sequence[float]) -> list[float]:
     """Round numbers between the first place and the last."""
-    return [tick for tick in _ticks(min(places), max(places), most=6) if min(places) <= tick <= max(places)]
+    return [tick for tick in _ticks(min(places), max(places), most=9) if min(places) <= tick <= max(places)]
 
 
 def _usable(value: float | None, *, log: bool) -> float | None:

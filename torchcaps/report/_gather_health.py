@@ -1,9 +1,10 @@
 """From what was measured of a network's capsules to the plain data of the sections about them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from torchcaps.measures import ActivityResult, DynamicsResult, Result
+from torchcaps.measures import ActivityResult, DynamicsResult, ParseTreeResult, Result
+from torchcaps.measures.activity import LayerActivity
 from torchcaps.report.activity import LayerLine, NetworkActivity
 from torchcaps.report.health import Health, Sign
 
@@ -23,38 +24,40 @@ def dynamics_of(dynamics: Result | None) -> float | None:
     return _mean([dyr for dyr, _ in _dynamics(dynamics).values()])
 
 
-def network_activity(name: str, activity: Result | None, dynamics: Result | None) -> NetworkActivity | None:
+def network_activity(name: str, found: Mapping[str, Result]) -> NetworkActivity | None:
     """The table of a network; None if nothing is known of its capsules."""
-    routes = _dynamics(dynamics)
+    activity, dynamics, trees = (found.get(what) for what in ("activity", "dynamics", "parse_tree"))
+    routes, sizes = _dynamics(dynamics), dict[str, int]()
+    known: dict[str, LayerActivity] = {}
+    for result in (dynamics, activity, trees):
+        if isinstance(result, DynamicsResult | ActivityResult | ParseTreeResult):
+            sizes |= {layer.layer: layer.capsules for layer in result.layers}
     if isinstance(activity, ActivityResult):
-        return NetworkActivity(name, [
-            LayerLine(a.layer, a.capsules, a.cnm, a.car, a.cdr, *routes.get(a.layer, (None, None)), a.why)
-            for a in activity.layers
-        ])  # fmt: skip
-    if isinstance(dynamics, DynamicsResult):
-        return NetworkActivity(name, [
-            LayerLine(d.layer, d.capsules, None, None, None, *routes.get(d.layer, (None, None)), d.why)
-            for d in dynamics.layers
-        ])  # fmt: skip
-    return None
+        known = {layer.layer: layer for layer in activity.layers}
+    whys = {one.layer: one.why for one in dynamics.layers} if isinstance(dynamics, DynamicsResult) else {}
+    lines = []
+    for layer, capsules in sizes.items():
+        a = known.get(layer, LayerActivity(layer, capsules, whys.get(layer, "")))
+        lines.append(LayerLine(layer, capsules, a.cnm, a.car, a.cdr, *routes.get(layer, (None, None)), a.why))
+    return NetworkActivity(name, lines) if lines else None
 
 
-def health(name: str, activity: Result | None, dynamics: Result | None) -> Health | None:
+def health(name: str, found: Mapping[str, Result]) -> Health | None:
     """The card of a network; None if nothing is known of its capsules."""
-    table = network_activity(name, activity, dynamics)
+    table = network_activity(name, found)
     if table is None:
         return None
     signs = [Sign("capsules", f"{sum(line.capsules for line in table.layers):,}", f"in {len(table.layers)} layers")]
-    dead = dead_of(activity)
+    dead = dead_of(found.get("activity"))
     if dead is None:
         signs.append(Sign("dead", "–", "they have no activation, so that nobody knows"))
     else:
         worst = max(table.layers, key=lambda line: line.dead or 0.0)
-        where = f"most in {worst.layer}, {worst.dead or 0:.0%}" if dead[0] else "every one is used"
+        where = f"most in {worst.layer}, {100 * (worst.dead or 0):.0f} %" if dead[0] else "every one is used"
         signs.append(Sign("dead", f"{dead[0]:,} of {dead[1]:,}", where, alarm=dead[0] > 0))
     active = _mean([line.active for line in table.layers])
     if active is not None:
-        signs.append(Sign("active for an image", f"{active:.0%}", "mean over layers"))
+        signs.append(Sign("active for an image", f"{100 * active:.0f} %", "mean over layers"))
     rate, targets = (_mean([getattr(line, part) for line in table.layers]) for part in ("dynamics", "targets"))
     if rate is not None and targets is not None:
         fixed = targets < STATIC

@@ -11,7 +11,7 @@ from torchcaps.measures import ParseTreeResult
 from torchcaps.network import Model
 from torchcaps.report._png import png
 from torchcaps.report._tree_svg import picture
-from torchcaps.report.trees import Example, NetworkTrees
+from torchcaps.report.trees import NetworkTrees, TreeRow
 
 
 def network_trees(
@@ -26,19 +26,16 @@ def network_trees(
     shown = alike_and_other(batch.labels[:, 0])
     trees = parse_trees(model, batch.images[shown], classes)
     labels = [" and ".join(sorted({classes[k] for k in batch.labels[b].tolist()})) for b in shown]
-    spread = max(float(c.max()) for c in found.deviation.couplings)
-    return NetworkTrees(
-        network=name,
-        images=found.images,
-        measure=found.mean.structure.layers[0].measure,
-        mean=picture(arrange(found.mean)),
-        deviation=picture(arrange(found.deviation, full=spread)),
-        examples=[
-            Example(label, png(batch.images[b]), picture(arrange(tree)))
+    spread = max(float(s.max()) for s in found.deviation.strength)
+    rows = [
+        TreeRow(f"Mean over {found.images:,} images", picture(arrange(found.mean))),
+        TreeRow(f"Deviation over {found.images:,} images", picture(arrange(found.deviation), longest=spread)),
+        *(
+            TreeRow(label, picture(arrange(tree)), png(batch.images[b]))
             for b, label, tree in zip(shown, labels, trees, strict=True)
-        ],
-        differences=_differences(trees, labels),
-    )
+        ),
+    ]
+    return NetworkTrees(name, found.mean.structure.layers[0].measure, rows, _differences(trees, labels))
 
 
 def alike_and_other(labels: Int[Tensor, " b"]) -> list[int]:
@@ -52,11 +49,11 @@ def alike_and_other(labels: Int[Tensor, " b"]) -> list[int]:
     return [*alike[:2], *other[:1]]
 
 
-def _differences(trees: Sequence[Tree], labels: Sequence[str]) -> list[str]:
-    if not any(link.shares for link in trees[0].structure.links):
-        return []
-    firsts = [f"The tree of the first {labels[0]} differs from that of"]
+def _differences(trees: Sequence[Tree], labels: Sequence[str]) -> str:
+    if len(trees) < 2 or not any(link.shares for link in trees[0].structure.links):
+        return ""
+    said = []
     for tree, label in list(zip(trees, labels, strict=True))[1:]:
         which = "the second" if label == labels[0] else f"the {label}"
-        firsts.append(f"{which} by {difference(trees[0], tree).value:.2f}")
-    return [f"{firsts[0]} {', of '.join(firsts[1:])}."] if len(firsts) > 1 else []
+        said.append(f"{which} by {difference(trees[0], tree).value:.2f}")
+    return f"The tree of the first {labels[0]} differs from that of {', from that of '.join(said)}."

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from torchcaps.explain import Layout
 
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 420, 34, 46, 8, 34
+WIDTH, TOP, BOTTOM = 420, 8, 34
+NAMES, CLASSES = 42.0, 32.0  # room beside the first layer for half its name, and beside the last bar for a class
 ROW, LEAST, MOST = 15, 150, 420  # height of a capsule, and of the whole between these
 SHADES = 12  # so many shades of edges, each one path
-BAR = 0.62  # of the space between two layers, what the longest bar takes
+BAR, LONGEST = 0.55, 90.0  # of the space between two layers what the longest bar takes, and at most
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Picture:
     classes: list[Spot]
     room: float
     thick: float
-    height: float
+    height: int
     full: float
     bar: float
     width: int = WIDTH
@@ -52,11 +53,13 @@ def picture(layout: Layout, *, longest: float | None = None) -> Picture:
     layers = len(layout.names)
     tallest = max(sum(dot.layer == k for dot in layout.dots) for k in range(layers))
     inside = min(MOST, max(LEAST, ROW * tallest))
-    step = (WIDTH - LEFT - RIGHT) / max(1, layers - 1)
-    bar, room = longest or layout.bar, BAR * min(step, WIDTH / 3)
+    room = min(LONGEST, BAR * (WIDTH - NAMES - CLASSES) / layers)
+    left, right = max(NAMES, room / 2 + 4), max(NAMES, room / 2 + CLASSES)
+    step = (WIDTH - left - right) / max(1, layers - 1)
+    bar = longest or layout.bar
     spots = [
         Spot(
-            round(LEFT + dot.layer * step, 1),
+            round(left + dot.layer * step, 1),
             round(TOP + dot.y * inside, 1),
             round(room * min(1.0, dot.strength / bar), 1),
             dot.dead,
@@ -71,7 +74,7 @@ def picture(layout: Layout, *, longest: float | None = None) -> Picture:
     return Picture(
         shades=[(max(0.5, shade) / SHADES, "".join(paths[shade])) for shade in sorted(paths)],
         spots=spots,
-        names=[(round(LEFT + k * step, 1), name.split(", ")) for k, name in enumerate(layout.names)],
+        names=[(round(left + k * step, 1), name.split(", ")) for k, name in enumerate(layout.names)],
         classes=[spot for spot, dot in zip(spots, layout.dots, strict=True) if dot.layer == layers - 1],
         room=round(room, 1),
         thick=max(1.5, min(9.0, 0.6 * inside / tallest)),

@@ -23,8 +23,8 @@ class CompactnessTable(Section):
     template: ClassVar[str] = "compactness.html"
     title: str = "How compact their capsules are"
     note: str = (
-        "While an image is transformed, how unevenly the numbers of its class's capsule move: 0 if all move alike, log d "
-        "if one of d moves alone (Kullback-Leibler divergence from uniform, in nats; mean ± deviation over images)."
+        "While an image is transformed, how unevenly the numbers of its class's capsule move: 0 if all move alike, "
+        "log d if one of d moves alone (divergence from uniform, nats; mean ± deviation over images; gu2021, table 5)."
     )
     factors: Sequence[str]
     rows: Sequence[Compact]

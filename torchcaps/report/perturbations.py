@@ -77,9 +77,9 @@ class Perturbations(Section):
     template: ClassVar[str] = "perturbations.html"
     title: str = "What a capsule's dimensions mean"
     note: str = (
-        "The decoder draws the image again from the capsule of its class. Each row is a dimension of that capsule: from "
-        "left to right something is added to this one number, in the units of the pose, and all others stay as they "
-        "are. The dimensions that change the drawing most come first."
+        "The decoder draws the image again from the capsule of its class. Each row is a dimension of that capsule: "
+        "from left to right something is added to this one number, in the units of the pose, and all others stay as "
+        "they are. The dimensions that change the drawing most come first."
     )
     network: str
     drawings: Sequence[Drawing]

@@ -8,8 +8,8 @@ from torchcaps.measures import Score
 from torchcaps.report._section import Section
 
 ABOUT_CAPSULES = {
-    "dead capsules": "Those whose activation is at most 0.01, on average and in its deviation over test images; – where "
-    "capsules have no activation.",
+    "dead capsules": "Those whose activation is at most 0.01 on average and in its deviation over test images; – where "
+    "there are no activations.",
     "routing dynamics": "How much couplings change from image to image (dyr): 0 never, 1 as much as they can.",
 }
 

@@ -9,12 +9,12 @@ from torchcaps.report._tree_svg import Picture
 
 
 @dataclass(frozen=True)
-class Example:
-    """The tree of one image: what the image shows, the image as a data address, and the tree."""
+class TreeRow:
+    """A tree and what it is of: statistics over images, or an image, which is there as a data address."""
 
-    label: str
-    image: str
+    what: str
     tree: Picture
+    image: str = ""
 
 
 @dataclass(frozen=True)
@@ -22,19 +22,15 @@ class NetworkTrees:
     """The trees of one network.
 
     Attributes:
-        images: how many the mean and the deviation are over.
-        mean, deviation: of couplings and activations over images.
-        examples: a few images.
-        differences: how much the trees of two examples differ, in words.
+        measure: what its bars are: activations, or lengths.
+        rows: mean and deviation over images, then a few images.
+        differences: how much the trees of those images differ, in words.
     """
 
     network: str
-    images: int
     measure: str
-    mean: Picture
-    deviation: Picture
-    examples: Sequence[Example]
-    differences: Sequence[str]
+    rows: Sequence[TreeRow]
+    differences: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +42,7 @@ class Trees(Section):
     note: str = (
         "Capsules are dots, a layer a column; an edge is the darker the more of a capsule goes to the one above. Bars "
         "are activations, or lengths where a routing gives every capsule activation 1; dead capsules are red. A layer "
-        "of more than 64 capsules is drawn as its types, each the mean over positions."
+        "of more than 64 capsules is drawn as its types, each the mean over positions. Two trees differ by 0 if every "
+        "capsule goes the same ways in both, and by 1 if none does."
     )
     networks: Sequence[NetworkTrees]

@@ -45,10 +45,13 @@ class Run:
     directory: Path | None = None
     made_with: dict[str, Any] = field(default_factory=dict)
 
-    def test_data(self) -> Dataset:
+    def test_data(self, images: int = 0) -> Dataset:
         """The test images, which the training never saw, at the size of the network.
 
         A warning says if the data has changed since, and what was added, removed and changed.
+
+        Args:
+            images: at most so many, the first of an order that no seed changes; 0 for all.
         """
         if self.settings.data == CUSTOM:
             raise ValueError("this network was trained on data given as an object: its test images are not known here")
@@ -59,7 +62,7 @@ class Run:
             warnings.warn(f"{settings.data} has changed since the training: {'; '.join(changed)}", stacklevel=2)
         if trained_before(settings):
             warnings.warn(trained_before(settings), stacklevel=2)
-        data = load_part(settings, "test") if own is None else load_own_part(own, settings, "test")
+        data = load_part(settings, "test", images) if own is None else load_own_part(own, settings, "test", images)
         if own is not None and own.skipped:
             warnings.warn(own.complaint(), stacklevel=2)
         return data

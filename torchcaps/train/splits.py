@@ -87,17 +87,21 @@ def _own(own: OwnImages, settings: Settings) -> Splits:
     return Splits(learn, judge)
 
 
-def load_part(settings: Settings, name: str) -> Dataset:
-    """The training or test split, whole, as the training sees it."""
+def load_part(settings: Settings, name: str, images: int = 0) -> Dataset:
+    """The training or test split as the training sees it: whole, or at most so many images of it."""
     if is_own(settings):
-        return load_own_part(own_images(settings), settings, name)
-    source = _source(settings.data, settings.data_options, settings, name)
+        return load_own_part(own_images(settings), settings, name, images)
+    source = _at_most(_source(settings.data, settings.data_options, settings, name), settings, images)
     return _made(settings.data, {"seed": 0, **settings.data_options}, settings, source)
 
 
-def load_own_part(own: OwnImages, settings: Settings, name: str) -> Dataset:
+def load_own_part(own: OwnImages, settings: Settings, name: str, images: int = 0) -> Dataset:
     """The training or test split of a user's own images."""
-    return _made(settings.data, {}, settings, _sized(own.load(name), settings))
+    return _made(settings.data, {}, settings, _at_most(_sized(own.load(name), settings), settings, images))
+
+
+def _at_most(data: Dataset, settings: Settings, images: int) -> Dataset:
+    return _few(data, replace(settings, images=min(images, len(data))))
 
 
 def _origin(name: str, options: Mapping[str, Any]) -> str:
