@@ -82,8 +82,9 @@ def _draw(found: "Gathered", page: "Figure") -> None:
     """Running training accuracy of the first seed on MNIST, a panel for each depth."""
     from torchcaps.measures._axes import COLOURS
 
-    panels = page.subplots(1, len(DEPTHS), sharey=True)
-    for axes, depth in zip(panels, DEPTHS, strict=True):
+    depths = [n for n in DEPTHS if found.details(name("mnist", n, bias=True), "curve")]
+    panels = page.subplots(1, max(1, len(depths)), sharey=True, squeeze=False)[0]
+    for axes, depth in zip(panels, depths, strict=False):
         for bias, style in ((True, "-"), (False, "--")):
             curves = found.details(name("mnist", depth, bias=bias), "curve")
             if curves:
