@@ -38,7 +38,7 @@ CUTS = (
 
 
 def budgets(minutes: float, *, rows: tuple[Row, ...], count: int = 2000,
-            measure: str = "", **more: Any) -> Mapping[Scale, Budget]:  # fmt: skip
+            measure: str = "", stop: bool = True, **more: Any) -> Mapping[Scale, Budget]:  # fmt: skip
     """The same trainings at every scale for every artefact.
 
     Args:
@@ -46,10 +46,12 @@ def budgets(minutes: float, *, rows: tuple[Row, ...], count: int = 2000,
         rows: of which those on other data than placed digits have no accuracy to stop at.
         count: test images at `cpu`.
         measure: whose options `count` is.
+        stop: whether networks on placed digits stop at the same accuracy; else they see 300,000.
         more: of the budget at `cpu`.
     """
     data = {row.id: (row.settings or {}).get("data", "") for row in rows}
-    to_the_end = {row: SEEN[name] for row, name in data.items() if name in SEEN}
+    seen = SEEN if stop else {**SEEN, "": SEEN["affine_mnist"]}
+    to_the_end = {row: seen[name] for row, name in data.items() if name in seen}
     return {
         "smoke": Budget(
             minutes=0.3,
