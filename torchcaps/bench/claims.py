@@ -69,7 +69,7 @@ class Counted:
 
     a: At
     relation: Relation
-    value: float | At
+    value: float | int | At
     told: str
     tolerance: float = 0.0
 
@@ -177,7 +177,7 @@ def some(*claims: Claim) -> Together:
     return Together(claims, all=False)
 
 
-def counted(a: At, relation: Relation, value: float | At, *, tolerance: float = 0.0) -> Counted:
+def counted(a: At, relation: Relation, value: float | int | At, *, tolerance: float = 0.0) -> Counted:
     """Nothing random enters the number: it is compared as it is."""
     told = f"{a} {relation} {value if isinstance(value, At) else f'{value:,g}'}"
     return Counted(a, relation, value, told, tolerance)
