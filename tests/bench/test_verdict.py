@@ -186,6 +186,16 @@ def test_what_a_scale_cuts_is_left_out_and_said():
     assert word(rises(["k3", "k9", "k11"], "accuracy"), found) == "not run"
 
 
+def test_of_a_mean_what_is_cut_drops_out():
+    values = {"x1": [1.0, 1.1], "x2": [3.0, 3.1], "y1": [0.5, 0.6], "y2": [9.0, 9.1]}
+    found = results(values, on="v")
+    x, y = ([At(f"{name}{k}", "v") for k in (1, 2)] for name in "xy")
+    assert judge(greater(x, y), found).estimate == pytest.approx(2.05 - 4.8)
+    cut = Evidence(found.numbers, cut=frozenset({"x2", "y2"}))
+    assert judge(greater(x, y), cut).estimate == pytest.approx(0.5)
+    assert judge(greater(x, y), Evidence(found.numbers, cut=frozenset({"y1", "y2"}))).reason == CUT
+
+
 def test_absent_rows_are_not_run_and_say_why():
     found = Evidence(results({"a": 0.9, "b": 0.7}).numbers, absent={"c": "data unavailable"})
     verdict = judge(greater("a", "c", "accuracy"), found)

@@ -26,10 +26,11 @@ with claimed(Path(sys.argv[1]), resume=True):
 
 
 WRITER = """
-import sys, torch
-from safetensors.torch import save_file
+import sys
+import numpy as np
+from safetensors.numpy import save_file
 while True:
-    save_file({"a": torch.rand(3_000_000)}, sys.argv[1])
+    save_file({"a": np.zeros(3_000_000)}, sys.argv[1])
 """
 
 
@@ -95,6 +96,10 @@ WRONG = {
     "classes": (
         {"model": "peer2021/sign", "options": {"num_classes": 3}},
         "the model tells 3 classes, but the data has 2",
+    ),
+    "classes of a named set": (
+        {"model": "chen2019/lenet", "data": "glyphs", "images": 40, "options": {"num_classes": 11}},
+        "the model tells 11 classes, but the data has 10",
     ),
     "images": ({"model": "chen2019/lenet"}, "cannot take images of"),
 }

@@ -29,7 +29,7 @@ class Row:
     """A row of the paper's table.
 
     Args:
-        settings: of its training, over the artefact's own.
+        settings: of its training, over the artefact's own; None if nothing is trained for it.
         printed: the paper's figures, by the names of their columns.
         measures: instead of the artefact's.
         others: settings of other trainings that the measures need.
@@ -38,7 +38,7 @@ class Row:
 
     id: str
     title: str
-    settings: Parts = field(default_factory=dict)
+    settings: Parts | None = field(default_factory=dict)
     printed: Mapping[str, float | str] = field(default_factory=dict)
     measures: tuple[MeasureSpec, ...] | None = None
     others: tuple[Parts, ...] = ()
@@ -136,7 +136,7 @@ class Artefact:
     def _judging(self, row: Row, budget: Budget, seed: int) -> Judging:
         chosen = self.measures if row.measures is None else row.measures
         measures = tuple(MeasureSpec(m.name, {**m.options, **budget.measures.get(m.name, {})}) for m in chosen)
-        if self.settings is None:
+        if self.settings is None or row.settings is None:
             return Judging(self.id, self.version, row.id, seed, measures)
         own = _training([self.settings, row.settings, budget.settings, budget.rows.get(row.id, {})], seed)
         others = tuple(_training([self.settings, other, budget.settings], seed) for other in row.others)

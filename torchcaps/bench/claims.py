@@ -22,7 +22,7 @@ Place = str | At | Sequence[At]
 
 @dataclass(frozen=True)
 class Sum:
-    """A weighted sum of numbers, seed by seed."""
+    """A weighted sum of numbers, seed by seed; of several that make a mean, those cut by the scale drop out."""
 
     terms: tuple[tuple[At, float], ...]
 

@@ -42,14 +42,14 @@ def own_images(settings: Settings, report: Report = lambda _: None) -> OwnImages
 
 
 def size_of(settings: Settings) -> int:
-    """The side of the squares that pictures of any size become: as told, or as the model's paper has it.
+    """The side of the squares that pictures of any size become: as the settings say, or as the model's paper has it.
 
     >>> size_of(Settings("gu2021/capsnet", "photos"))
     40
     """
-    told = settings.options.get("image_size") if settings.image_size is None else settings.image_size
-    if isinstance(told, int):
-        return told
+    given = settings.options.get("image_size") if settings.image_size is None else settings.image_size
+    if isinstance(given, int):
+        return given
     if settings.model == CUSTOM:
         raise ValueError("image_size is missing: of a network of one's own nobody knows what size it takes")
     return int(model_info(settings.model)["image"][1])

@@ -75,7 +75,7 @@ ARTEFACT = Artefact(
         "smoke": Budget(
             minutes=0.4,
             seeds=1,
-            settings={"options": {"conv_width": 0.03}, "images": 200, "steps": 2},
+            settings={"options": {"conv_width": 0.03}, "images": 200, "steps": 2, "validation": 0.0},
             measures={"accuracy": {"count": 50}},
             cuts=("convolutions 1/33, 2 steps, 50 test pairs, one seed",),
         ),
