@@ -35,7 +35,7 @@ CUTS = (
 )
 
 
-def budgets(minutes: float, *, rows: tuple[Row, ...], count: int = 2000,
+def budgets(minutes: float | int, *, rows: tuple[Row, ...], count: int = 2000,
             measure: str = "", **more: Any) -> Mapping[Scale, Budget]:  # fmt: skip
     """The same trainings at every scale for every artefact.
 
