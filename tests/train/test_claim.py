@@ -26,10 +26,11 @@ with claimed(Path(sys.argv[1]), resume=True):
 
 
 WRITER = """
-import sys, torch
-from safetensors.torch import save_file
+import sys
+import numpy as np
+from safetensors.numpy import save_file
 while True:
-    save_file({"a": torch.rand(3_000_000)}, sys.argv[1])
+    save_file({"a": np.zeros(3_000_000)}, sys.argv[1])
 """
 
 

@@ -33,7 +33,8 @@ def _table(row: Row) -> TableSpec:
         return Cell(At(row.id, f"{name}/{layer}"), PRINTED[layer][k] if paper and k < 3 else None, "number")
 
     lines = tuple((f"layer {n}", tuple(cell(n, k, name) for k, name in enumerate(COLUMNS))) for n in PRINTED)
-    return TableSpec(tuple(COLUMNS.values()), lines, row.title)
+    output = Cell(At(row.id, "alive/5"), 10.0 if paper else None, "number"), *[None] * (len(COLUMNS) - 1)
+    return TableSpec(tuple(COLUMNS.values()), (*lines, ("output", output)), row.title)
 
 
 def _static(row: str) -> Claim:
