@@ -39,7 +39,7 @@ class Row:
     id: str
     title: str
     settings: Parts | None = field(default_factory=dict)
-    printed: Mapping[str, float | str] = field(default_factory=dict)
+    printed: Mapping[str, float | int | str] = field(default_factory=dict)
     measures: tuple[MeasureSpec, ...] | None = None
     others: tuple[Parts, ...] = ()
     alone: bool = False

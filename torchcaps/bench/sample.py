@@ -97,7 +97,7 @@ def _weights(terms: Sequence[tuple[At, float]], kept: Sequence[At]) -> list[floa
     """The weights of the places that are left: what is added and what is taken off keep their sums."""
 
     def total(places: Sequence[At], sign: bool) -> float:  # noqa: FBT001
-        return sum(weight for place, weight in terms if place in places and (weight > 0) == sign)
+        return sum((weight for place, weight in terms if place in places and (weight > 0) == sign), start=0.0)
 
     every = [place for place, _ in terms]
     scale = {sign: total(every, sign) / (total(kept, sign) or 1.0) for sign in (True, False)}

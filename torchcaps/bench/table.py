@@ -28,7 +28,7 @@ class Cell:
     """A place of a table: the number it shows, and what the paper printed there, if anything."""
 
     at: At
-    printed: float | str | None = None
+    printed: float | int | str | None = None
     form: Form = "percent"
 
 
@@ -51,8 +51,8 @@ class Value:
         apart: 1 if ours is higher than the paper's, −1 if lower, 0 if the paper's figure lies in our interval.
     """
 
-    printed: float | str | None
-    ours: float | None
+    printed: float | int | str | None
+    ours: float | int | None
     interval: tuple[float, float] | None
     seeds: int
     form: Form
@@ -99,7 +99,7 @@ def _value(cell: Cell, evidence: Evidence) -> Value:
     return Value(cell.printed, ours, (low, high), len(seeds), cell.form, _apart(cell.printed, low, high))
 
 
-def _apart(printed: float | str | None, low: float, high: float) -> int:
+def _apart(printed: float | int | str | None, low: float, high: float) -> int:
     if not isinstance(printed, float | int):
         return 0
     return (low > printed + SAME) - (high < printed - SAME)

@@ -43,7 +43,7 @@ class Verdict:
     told: str
     reason: str
     needs: str = ""
-    estimate: float | None = None
+    estimate: float | int | None = None
     interval: tuple[float, float] | None = None
     seeds: int = 0
     members: tuple["Verdict", ...] = ()
@@ -106,7 +106,7 @@ def _statement(claim: Statement, evidence: Evidence, *, prove: float, refute: fl
 def _verdict(
     word: Word,
     told: str,
-    estimate: float,
+    estimate: float | int,
     interval: tuple[float, float],
     seeds: int,
     *,
@@ -175,7 +175,7 @@ def _counted(claim: Counted, evidence: Evidence) -> Verdict:
     return Verdict("reproduced" if right and seeds else "refuted", claim.told, reason, "", estimate, None, len(seeds))
 
 
-def _agrees(claim: Counted, a: float, b: float) -> bool:
+def _agrees(claim: Counted, a: float | int, b: float | int) -> bool:
     room = claim.tolerance * (abs(b) or 1.0)
     match claim.relation:
         case "==":
