@@ -25,7 +25,12 @@ TRAINED_AFFINE = Row("affine", "trained on affine MNIST", {**PAPERS_START, "data
 CIFAR = Row("cifar", "CIFAR-10, N(0, 0.2)", {**PAPERS_START, "data": "cifar10"})
 CIFAR_LIBRARY = Row("cifar_library", "CIFAR-10, the library's start", {"data": "cifar10"})
 
-SMOKE = {"options": {"conv_width": 0.1, "capsules": 4}, "images": 200, "steps": 2}
+SMOKE = {
+    "options": {"conv_width": 0.1, "capsules": 4},
+    "images": 200,
+    "steps": 2,
+    "callbacks": {"starvation": {"every": 1, "images": 16}},
+}
 CPU = {"options": {"conv_width": 0.25}, "steps": 2340}
 CIFAR_CPU = {"steps": 1170}
 CUTS = (
@@ -44,7 +49,7 @@ def budgets(minutes: float | int, *, rows: tuple[Row, ...], count: int = 2000,
         rows: of which those on CIFAR-10 see fewer images.
         count: test images at `cpu`.
         measure: whose options `count` is.
-        more: of the budget at `cpu`.
+        more: of the budget at `cpu`; rows that it cuts `smoke` cuts too.
     """
     cifar = {row.id: CIFAR_CPU for row in rows if (row.settings or {}).get("data") == "cifar10"}
     return {
@@ -53,7 +58,8 @@ def budgets(minutes: float | int, *, rows: tuple[Row, ...], count: int = 2000,
             seeds=1,
             settings=SMOKE,
             measures={measure: {"count": 20}, "accuracy": {"count": 20}},
-            cuts=("4 capsules in a layer, 2 steps, 20 test images, one seed",),
+            cut=more.get("cut", frozenset()),
+            cuts=("4 capsules in a layer, 2 steps, 20 test images, one seed", *more.get("cuts", ())[len(CUTS) :]),
         ),
         "cpu": Budget(
             minutes=minutes,
