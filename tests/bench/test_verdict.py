@@ -101,6 +101,13 @@ def test_chance_claim_needs_controls_that_started(control):
     assert control in verdict.reason
 
 
+def test_a_control_that_the_scale_cuts_is_not_asked_unless_it_is_the_first():
+    found = merged(results({"deep": 0.1}), results({"twin": [0.1] * 3}, on="onset"), cut=frozenset({"six"}))
+    assert word(at_chance("deep", started=["twin", "six"]), found) == "reproduced"
+    assert word(at_chance("deep", started=["six", "twin"]), found) == "undecided"
+    assert word(at_chance("deep", started=["twin", "six"]), merged(found)) == "undecided"
+
+
 def test_a_control_that_failed_undecides_any_claim():
     found = merged(results({"a": 0.1}, on="attacked"), results({"a": 0.3}, on="noise"))
     claim = below("a", 0.2, "attacked", controls=[above("a", 0.5, "noise")])

@@ -98,7 +98,7 @@ def test_a_network_without_capsules(data):
     for result in found.values():
         check(result)
     empty = {name: result.why for name, result in found.items() if isinstance(result, Nothing)}
-    assert set(empty) == {"activity", "dynamics", "invariance", "starvation", "compactness"}
+    assert set(empty) == {"activity", "dynamics", "invariance", "parse_tree", "starvation", "compactness"}
     assert all("capsule" in why for why in empty.values())
 
 

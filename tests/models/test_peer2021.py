@@ -58,3 +58,12 @@ def test_capsule_layers_start_as_the_paper_says(name):
             bias = layer.routing.bias if name == "rba" else layer.bias
             assert layer.weight.std().item() == pytest.approx(std, rel=0.1)
             assert torch.equal(bias, torch.full_like(bias, std))
+
+
+def test_an_epsilon_in_the_squash_keeps_deep_outputs_from_vanishing():
+    images = torch.rand(4, 1, 28, 28)
+    plain, released = (
+        create_model("peer2021/rba", depth=5, conv_width=0.125, squash_eps=eps)(images).scores for eps in (0.0, 1e-8)
+    )
+    assert plain.max() < 1e-12
+    torch.testing.assert_close(released, torch.full_like(released, 4e-8), rtol=0.01, atol=0)  # √16 · 1e-8

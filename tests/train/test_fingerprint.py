@@ -37,7 +37,7 @@ def test_going_on_and_judging(photos, tmp_path):
     (photos / "a" / "0.png").unlink()
     Image.new("L", (17, 17), 254).save(photos / "b" / "1.png")
     what = r"1 added \('a/new\.png'\); 1 removed \('a/0\.png'\); 1 changed \('b/1\.png'\)"
-    with pytest.raises(ValueError, match=rf"run cannot be resumed, for its data has changed: {what}"):
+    with pytest.raises(ValueError, match=rf"run cannot be resumed for its data has changed: {what}"):
         fit(NAME, photos, out=out, epochs=3, resume=True, **told)
     assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     with pytest.warns(UserWarning, match=rf"photos has changed since the training: {what}"):

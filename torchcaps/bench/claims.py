@@ -196,8 +196,9 @@ def at_chance(row: str, on: str = "accuracy", *, answers: int = 10, started: Seq
     """A row does no better than chance, though others could learn.
 
     Args:
-        started: rows that must have started to learn within half the steps, in every seed: the biased twin, and the
-            deepest row without a bias that trains. Their number "onset" is the share of the steps done by then.
+        started: rows that must have started to learn within half the steps, in every seed: the biased twin, and those
+            without a bias that train, of which a scale may cut some. Their number "onset" is the share of the steps
+            done by then.
     """
     controls = [counted(At(other, "onset"), "<=", 0.5) for other in started]
     return replace(below(row, chance_limit(answers), on, controls=controls), told=f"{row} at chance{_on(on)}")

@@ -9,7 +9,8 @@ interval is that of t with S − 1 degrees of freedom. Numbers that are no share
 - inside a margin (alike): reproduced if the 90 % interval lies inside, refuted if the 95 % interval lies outside.
 - all of k: reproduced if all are, refuted if one is at level 0.05/k; one of k: the other way round.
 - undecided in any case: compared rows all above 99.5 % or all at chance; a row that did not reach the accuracy at which
-  rows are compared; a control that does not hold; fewer than two seeds.
+  rows are compared; a control that does not hold (the first of them, or another that the scale has not cut); fewer than
+  two seeds.
 """
 
 import math
@@ -144,8 +145,9 @@ def _undecidable(
     rows = dict.fromkeys(place.row for place in places)
     if short := [row for row in rows if evidence.missed.get(row)]:
         return f"{', '.join(short)} did not reach the accuracy at which rows are compared", "longer training"
-    for control in claim.controls:
-        if (found := judge(control, evidence)).word != "reproduced":
+    controls = [judge(control, evidence) for control in claim.controls]
+    for found in controls:
+        if found.word != "reproduced" and (found.reason != CUT or found is controls[0]):
             return f"its control does not hold: {found.told}", "a longer training, or another control"
     accuracies = [single(place, evidence, seeds) for place in places]
     answers = [next(iter(evidence[place].values())).answers for place in places]

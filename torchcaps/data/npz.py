@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from einops import rearrange
-from jaxtyping import UInt8
+from jaxtyping import Shaped, UInt8
 from torch import Tensor
 
 from torchcaps.data._npy import Arrays
@@ -102,11 +102,17 @@ def as_bytes(images: np.ndarray, name: str) -> UInt8[np.ndarray, "n c h w"]:
     """Images of any shape and kind of numbers that people write; `name` is for messages."""
     if images.ndim == 3:
         images = rearrange(images, "n h w -> n 1 h w")
-    elif images.ndim == 4 and images.shape[-1] in CHANNELS and images.shape[1] not in (1, 3):
-        images = rearrange(images, "n h w c -> n c h w")
+    elif images.ndim == 4:
+        images = channels_first(images)
     if images.ndim != 4 or not images.size:
         raise ValueError(f"{name} has the shape {images.shape}: (n, h, w), (n, h, w, c) or (n, c, h, w) is needed")
     return np.ascontiguousarray(_scaled(images, name))
+
+
+def channels_first(images: Shaped[np.ndarray, "n _ _ _"]) -> Shaped[np.ndarray, "n c h w"]:
+    """Images whose channels stand last, where 1, 3 or 4 numbers there can be nothing else, with the channels first."""
+    last = images.shape[-1] in CHANNELS and images.shape[1] not in (1, 3)
+    return rearrange(images, "n h w c -> n c h w") if last else images
 
 
 def _scaled(images: np.ndarray, name: str) -> UInt8[np.ndarray, "n c h w"]:

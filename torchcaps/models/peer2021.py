@@ -9,7 +9,8 @@ learns with it: primary capsules begin 0.6 long (0.7 with He for both). With tor
 parents, whose logits grow with the length of their children, all stay at 1/2 and the margin loss then silences the
 children. With Glorot for both they are 0.007 long, 0.06 on images standardised one by one, as the authors' are. Their
 training also has an unmasked decoder of weight 0.0005 and draws EM's β from N(0, 0.1). Their way in all this is
-`standardise=True, start="glorot", reconstruction="plain", routing_options={"beta_std": 0.1, "unit_eps": 1e-8}`.
+`standardise=True, start="glorot", reconstruction="plain", squash_eps=1e-8` and, for EM,
+`routing_options={"beta_std": 0.1, "unit_eps": 1e-8}`.
 """
 
 from collections.abc import Callable
@@ -54,6 +55,7 @@ def _layer(
     bias: bool,
     std: float,
     init_std: float | None,
+    squash_eps: float = 0.0,
 ) -> CapsuleLayer:
     """A layer whose bias goes where section 4 puts it: onto s_j for dynamic routing, onto the votes for others.
 
@@ -61,7 +63,7 @@ def _layer(
     """
     std = std if init_std is None else init_std
     own: dict[str, RoutingFactory] = {
-        "dynamic": partial(Dynamic, bias=bias, bias_init=std),
+        "dynamic": partial(Dynamic, bias=bias, bias_init=std, squash=partial(squash, eps=squash_eps)),
         "em": partial(EM, output="length"),
     }
     return CapsuleLayer(
@@ -85,6 +87,7 @@ def deep(
     bias: bool = False,
     relu: bool = False,
     start: Start = "he_glorot",
+    squash_eps: float = 0.0,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
     routing_options: RoutingOptions = None,
@@ -99,6 +102,8 @@ def deep(
         bias: with or without the paper's remedy.
         relu: whether primary capsules pass a ReLU, as section 1 says of CapsNet, instead of keeping their signs.
         start: of the convolution below the primary capsules and of theirs: "he_glorot", "glorot" or "he".
+        squash_eps: an epsilon in the squash of the authors' code, 1e-8: without a bias the outputs of five layers then
+            begin at 4e-8 instead of 1e-18.
         reconstruction: from all class capsules ("plain", as the authors'), from that of the labelled class, or none.
     """
     if depth < 2:
@@ -106,8 +111,17 @@ def deep(
     if start not in STARTS:
         raise ValueError(f"start={start!r} is not allowed: choose one of {', '.join(map(repr, STARTS))}")
     below, above = STARTS[start]
-    layer = partial(_layer, routing=routing, options=routing_options, bias=bias, std=0.1, init_std=init_std)
+    layer = partial(
+        _layer,
+        routing=routing,
+        options=routing_options,
+        bias=bias,
+        std=0.1,
+        init_std=init_std,
+        squash_eps=squash_eps,
+    )
     hidden = partial(layer, n=widen(16, width), d=12)
+    g = partial(_relu_squash if relu else squash, eps=squash_eps)
     narrow = width * conv_width
 
     def own() -> nn.Module:
@@ -118,7 +132,7 @@ def deep(
     net = assemble(
         choose_backbone(backbone, own, in_chans, narrow),
         image_shape(in_chans, image_size),
-        partial(PrimaryCapsules, n=widen(32, narrow), d=8, kernel=9, stride=2, squash=_relu_squash if relu else squash),
+        partial(PrimaryCapsules, n=widen(32, narrow), d=8, kernel=9, stride=2, squash=g),
         [*[hidden] * (depth - 2), partial(layer, n=num_classes, d=16)],
         reconstruction=reconstruction,
         loss=loss,
@@ -134,8 +148,8 @@ def _start(conv: nn.Module | None, weights: Fill) -> None:
     nn.init.zeros_(conv.bias)
 
 
-def _relu_squash(s: Tensor) -> Tensor:
-    return squash(s.relu())
+def _relu_squash(s: Tensor, eps: float = 0.0) -> Tensor:
+    return squash(s.relu(), eps)
 
 
 def sign(

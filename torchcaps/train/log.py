@@ -102,7 +102,7 @@ class Log:
 
 
 @contextmanager
-def telling(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+def telling(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     """How far some work is, in a line that changes and goes: for people at a terminal, if it takes two seconds."""
     console, began = Console(stderr=True), time.perf_counter()
     with console.status("") if console.is_terminal and not quiet else nullcontext() as status:

@@ -14,6 +14,7 @@ from torchcaps.models import create_model, from_pretrained, read_weights
 from torchcaps.network import CONFIG, Model, has_plain_recipe, write_weights
 from torchcaps.train import checkpoint
 from torchcaps.train.fingerprint import changes, inventory_of
+from torchcaps.train.log import telling
 from torchcaps.train.migrate import FORMAT, UNSEALED, migrated
 from torchcaps.train.not_finite import broken_part
 from torchcaps.train.own import is_own, own_images, trained_before
@@ -56,13 +57,14 @@ class Run:
         if self.settings.data == CUSTOM:
             raise ValueError("this network was trained on data given as an object: its test images are not known here")
         settings = self.settings
-        own = own_images(settings) if is_own(settings) else None
+        with telling() as report:
+            own = own_images(settings, report) if is_own(settings) else None
+            data = load_part(settings, "test", images) if own is None else load_own_part(own, settings, "test", images)
         changed = changes(self.directory, inventory_of(settings, own))
         if changed:
             warnings.warn(f"{settings.data} has changed since the training: {'; '.join(changed)}", stacklevel=2)
         if trained_before(settings):
             warnings.warn(trained_before(settings), stacklevel=2)
-        data = load_part(settings, "test", images) if own is None else load_own_part(own, settings, "test", images)
         if own is not None and own.skipped:
             warnings.warn(own.complaint(), stacklevel=2)
         return data
