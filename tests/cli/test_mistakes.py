@@ -11,7 +11,20 @@ from typer.testing import CliRunner
 from torchcaps.cli import app, main
 from torchcaps.cli.train import settings_of
 
-COMMANDS = ("attack", "bench", "data", "demo", "doctor", "evaluate", "export", "models", "predict", "train")
+COMMANDS = (
+    "attack",
+    "bench",
+    "data",
+    "demo",
+    "doctor",
+    "evaluate",
+    "export",
+    "inspect",
+    "models",
+    "predict",
+    "report",
+    "train",
+)
 BUSY = 1.5  # seconds that a busy or slow machine may take for what takes less than half of one
 NETWORK = "mitterreiter2023/capsnet"
 GLYPHS = ("--data", "glyphs", "--set", "width=0.1")
