@@ -42,14 +42,16 @@ def app_commands():
 
 @pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)], ids=lambda c: " ".join(c) or "torchcaps")
 def test_help_answers_at_once(command):
-    """Seconds of the processor, so that other tests are not in the way."""
+    """Without torch; seconds of the processor, so that other tests are not in the way."""
     began = _processor_seconds()
-    code = "from torchcaps.cli import main; main()"
+    code = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr))\n"
+    code += "from torchcaps.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code, *command, "--help"], capture_output=True, text=True)
     taken = _processor_seconds() - began
     print(f"{' '.join(command)} --help: {taken:.2f} s")
     assert done.returncode == 0
     assert "--help" in done.stdout
+    assert done.stderr.split()[-1] == "False"
     assert taken < BUSY
 
 
