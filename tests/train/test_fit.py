@@ -169,12 +169,6 @@ def test_a_run_is_found_again(tmp_path, glyphs):
         run.test_data()
 
 
-def test_a_network_by_hand_leaves_checkpoints_only(tmp_path):
-    fit(linear(), Separable(), validation=0.0, epochs=1, out=tmp_path / "run", quiet=True)
-    with pytest.raises(ValueError, match="put together by hand"):
-        load_run(tmp_path / "run")
-
-
 def test_the_test_images_of_a_run_are_resized_alike(tmp_path):
     run = fit(NAME, "glyphs", image_size=32, overfit=16, epochs=1, **SMALL)
     assert run.image_shape == run.test_data().image_shape == (1, 32, 32)

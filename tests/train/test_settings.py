@@ -241,6 +241,7 @@ BAD = {
     "compile": ["yes"],
     "overfit": [-1],
     "save_every": [0],
+    "keep": [0],
     "options": ["width=0.1", None],
     "data_options": [None],
     "callbacks": [{"watch": {}}, {"gradient_norm": 3}],

@@ -49,7 +49,8 @@ def choose_routing(
     """A routing by name, as the paper sets it up where it does (`own`), or a factory; with options of its own."""
     if isinstance(routing, str):
         if routing not in {**ROUTINGS, **own}:
-            raise ValueError(f"routing={routing!r} is not allowed: choose one of {', '.join(map(repr, ROUTINGS))}")
+            names = ", ".join(map(repr, ROUTINGS))
+            raise ValueError(f"routing={routing!r} is not allowed: choose one of {names}, or register_routing yours")
         chosen = own.get(routing, ROUTINGS.get(routing))
     else:
         chosen = routing

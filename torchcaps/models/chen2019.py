@@ -63,7 +63,7 @@ def gcaps(
     narrow = width * conv_width
     chosen = choose_routing(routing, _OWN, routing_options)
     return assemble(
-        choose_backbone(backbone, convolutions(in_chans, [(widen(channels, narrow), 9, 1)]), in_chans, narrow),
+        choose_backbone(backbone, partial(convolutions, in_chans, [(widen(channels, narrow), 9, 1)]), in_chans, narrow),
         image_shape(in_chans, image_size),
         partial(PrimaryCapsules, n=widen(32, narrow), d=8, kernel=9, stride=2, squash=squash_exp),
         [partial(CapsuleLayer, n=num_classes, d=d, rows=rows, init_std=init_std, routing=chosen)],
@@ -124,13 +124,13 @@ def multi_gcaps(
         return choose_routing(routing, {**_OWN, "trainable": own}, routing_options)
 
     narrow = width * conv_width
-    conv = nn.Conv2d(in_chans, widen(64, narrow), 7, bias=False)
+    own = partial(convolutions, in_chans, [(widen(64, narrow), 7, 1)], bias=False)
     local = partial(Trainable, per_position=True, squash=relu_squash)
     last = partial(Trainable, per_dim=True, squash=relu_squash)
     layer = partial(CapsuleLayer, init_std=init_std)
     few, many = widen(8, width), widen(16, width)
     return assemble(
-        choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, narrow),
+        choose_backbone(backbone, own, in_chans, narrow),
         image_shape(in_chans, image_size),
         partial(PrimaryCapsules, n=widen(16, narrow), d=8, kernel=7, stride=2, bias=False, squash=squash_exp),
         [

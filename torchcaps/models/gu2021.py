@@ -64,7 +64,7 @@ def capsnet(
     g = _squash(squash)
     image = image_shape(in_chans, image_size)
     narrow = width * conv_width
-    own = convolutions(in_chans, [(widen(256, narrow), kernel, 1)])
+    own = partial(convolutions, in_chans, [(widen(256, narrow), kernel, 1)])
     squashed: dict[str, RoutingFactory] = {"dynamic": partial(Dynamic, squash=g), "uniform": partial(Uniform, squash=g)}
     chosen = choose_routing(routing, squashed, routing_options)
     return assemble(

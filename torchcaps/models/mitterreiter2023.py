@@ -62,7 +62,7 @@ def capsnet(
     chosen = choose_routing(routing, own, routing_options)
     n, narrow = widen(capsules, width), width * conv_width
     image = image_shape(in_chans, image_size)
-    convs = choose_backbone(backbone, _convolutions(in_chans, narrow, n * dim), in_chans, narrow)
+    convs = choose_backbone(backbone, partial(_convolutions, in_chans, narrow, n * dim), in_chans, narrow)
     c, h, w = feature_shape(convs, image)
     whole = nn.Conv2d(c, n * dim, (h, w), groups=c) if c == n * dim else nn.Conv2d(c, n * dim, (h, w))
     layer = partial(CapsuleLayer, d=dim, init_std=init_std, routing=chosen)

@@ -109,10 +109,14 @@ def deep(
     layer = partial(_layer, routing=routing, options=routing_options, bias=bias, std=0.1, init_std=init_std)
     hidden = partial(layer, n=widen(16, width), d=12)
     narrow = width * conv_width
-    first = convolutions(in_chans, [(widen(256, narrow), 9, 1)])
-    _start(first[0], below)
+
+    def own() -> nn.Module:
+        first = convolutions(in_chans, [(widen(256, narrow), 9, 1)])
+        _start(first[0], below)
+        return first
+
     net = assemble(
-        choose_backbone(backbone, first, in_chans, narrow),
+        choose_backbone(backbone, own, in_chans, narrow),
         image_shape(in_chans, image_size),
         partial(PrimaryCapsules, n=widen(32, narrow), d=8, kernel=9, stride=2, squash=_relu_squash if relu else squash),
         [*[hidden] * (depth - 2), partial(layer, n=num_classes, d=16)],
@@ -157,7 +161,7 @@ def sign(
     """
     layer = partial(_layer, d=1, routing=routing, options=routing_options, bias=bias, std=0.5, init_std=init_std)
     model = assemble(
-        choose_backbone(backbone, nn.Identity(), in_chans, width * conv_width),
+        choose_backbone(backbone, nn.Identity, in_chans, width * conv_width),
         image_shape(in_chans, image_size),
         _as_it_is,
         [partial(layer, n=widen(20, width)), partial(layer, n=num_classes)],

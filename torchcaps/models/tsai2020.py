@@ -67,13 +67,13 @@ def inverted(
     large = num_classes >= MANY_CLASSES if side is None else side > 4
     side = (6 if large else 4) if side is None else side
     d, types, narrow = side * side, widen(32, width), width * conv_width
-    own = partial(InvertedAttention, iters=iters, norm=norm, activations=activations)
-    chosen = choose_routing(routing, {"inverted_attention": own}, routing_options)
-    conv = nn.Conv2d(in_chans, widen(128 if large else 256, narrow), 3, 2, 1)
+    inverted = partial(InvertedAttention, iters=iters, norm=norm, activations=activations)
+    chosen = choose_routing(routing, {"inverted_attention": inverted}, routing_options)
+    own = partial(convolutions, in_chans, [(widen(128 if large else 256, narrow), 3, 2)], padding=1)
     layer = partial(CapsuleLayer, rows=side, init_std=init_std, routing=chosen, compat=compat)
     middle = [partial(layer, n=widen(20, width))] if large else []
     return assemble(
-        choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, narrow),
+        choose_backbone(backbone, own, in_chans, narrow),
         image_shape(in_chans, image_size),
         partial(PrimaryCapsules, n=widen(32, narrow), d=d, bias=False, norm=True, squash=identity, activation="one"),
         [
@@ -109,7 +109,8 @@ def dynamic(
         deep: whether a residual backbone with a stage of 256 takes the place of the first convolution and the stride.
     """
     narrow = width * conv_width
-    own = tsai_resnet(in_chans, narrow, last=256) if deep else convolutions(in_chans, [(widen(256, narrow), 9, 1)])
+    residual = partial(tsai_resnet, in_chans, narrow, last=256)
+    own = residual if deep else partial(convolutions, in_chans, [(widen(256, narrow), 9, 1)])
     chosen = choose_routing(routing, {"dynamic": partial(Dynamic, iters=iters)}, routing_options)
     return assemble(
         choose_backbone(backbone, own, in_chans, narrow),
@@ -142,12 +143,15 @@ def em(
             is in; "grid" shares it once among all the parents it reaches, as Hinton et al. 2018 do.
     """
     types, narrow = widen(32, width), width * conv_width
-    channels = widen(256, narrow)
-    conv = nn.Sequential(nn.Conv2d(in_chans, channels, 4, 2, 1), nn.BatchNorm2d(channels), nn.ReLU())
+
+    def own() -> nn.Module:
+        channels = widen(256, narrow)
+        return nn.Sequential(nn.Conv2d(in_chans, channels, 4, 2, 1), nn.BatchNorm2d(channels), nn.ReLU())
+
     chosen = choose_routing(routing, {"em": partial(EM, iters=iters)}, routing_options)
     layer = partial(CapsuleLayer, rows=4, competition=competition, init_std=init_std, routing=chosen)
     return assemble(
-        choose_backbone(backbone, conv, in_chans, narrow),
+        choose_backbone(backbone, own, in_chans, narrow),
         image_shape(in_chans, image_size),
         partial(PrimaryCapsules, n=widen(32, narrow), d=16, squash=identity, activation="learned"),
         [
@@ -231,15 +235,16 @@ def diverse(
             and routed concurrently.
     """
     n, narrow = widen(types, width), width * conv_width
-    own: dict[str, RoutingFactory] = {
+    routings: dict[str, RoutingFactory] = {
         "inverted_attention": partial(InvertedAttention, iters=iters),
         "dynamic": Dynamic,
     }
-    layer = partial(CapsuleLayer, rows=rows, init_std=init_std, routing=choose_routing(routing, own, routing_options))
-    conv = nn.Conv2d(in_chans, widen(1024, narrow), 3, 2, 1)
+    chosen = choose_routing(routing, routings, routing_options)
+    layer = partial(CapsuleLayer, rows=rows, init_std=init_std, routing=chosen)
+    own = partial(convolutions, in_chans, [(widen(1024, narrow), 3, 2)], padding=1)
     first = partial(PrimaryCapsules, n=widen(primary_types or types, narrow), d=64, kernel=3, stride=2, bias=False)
     return assemble(
-        choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, narrow),
+        choose_backbone(backbone, own, in_chans, narrow),
         image_shape(in_chans, image_size),
         first if squashed else partial(first, norm=True, squash=identity, activation="one"),
         [partial(layer, n=n, window=3), partial(layer, n=num_classes)],

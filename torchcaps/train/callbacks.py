@@ -22,17 +22,23 @@ class Callback(Protocol):
     `training.settings`. Of several processes each has a watcher of its own; the state of the first is kept.
     """
 
+    # Each `return` says that doing nothing is meant: a method without any body would be abstract in a protocol.
+
     def begin(self, training: "Training") -> None:
         """Before the first step, and before `restore` where a training goes on; what is missing is said here."""
+        return
 
     def after_backward(self, training: "Training") -> None:
         """The gradients of a step are there, not yet clipped; the weights have not moved."""
+        return
 
     def after_step(self, training: "Training") -> None:
         """The weights have moved."""
+        return
 
     def after_epoch(self, training: "Training", entry: Entry) -> None:
         """An entry of the history is complete, after every epoch and judging; numbers added to it are kept there."""
+        return
 
     def state(self) -> Any:
         """What must outlast a stop, as JSON holds it."""
@@ -40,6 +46,7 @@ class Callback(Protocol):
 
     def restore(self, state: Any) -> None:
         """Go back to what `state` gave."""
+        return
 
 
 class GradientNorm(Callback):

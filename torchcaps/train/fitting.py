@@ -11,18 +11,21 @@ import torch
 from lightning_fabric import Fabric
 from safetensors import SafetensorError
 
+from torchcaps import ops
+from torchcaps._version import __version__
 from torchcaps.data import Dataset
-from torchcaps.losses import make_loss
 from torchcaps.models import create_model
-from torchcaps.network import CONFIG, Model
+from torchcaps.network import Model, has_plain_recipe
 from torchcaps.train import checkpoint
 from torchcaps.train.callbacks import Callback
+from torchcaps.train.claim import claimed
 from torchcaps.train.log import Log, forget_after
 from torchcaps.train.loop import Training
-from torchcaps.train.processes import is_first, launched, size
-from torchcaps.train.run import CHECKPOINTS, MODEL, RUN, Run, read_run, write_run
+from torchcaps.train.processes import launched, size
+from torchcaps.train.run import CHECKPOINTS, MODEL, RUN, Facts, Run, dressed, keep_weights, read_run, write_run
 from torchcaps.train.settings import CUSTOM, Settings
 from torchcaps.train.splits import Splits, load_splits
+from torchcaps.train.stopping import stoppable
 
 PRECISION = {"32": "32-true", "64": "32-true", "bf16": "bf16-mixed"}  # Fabric's "64-true" rounds the loss to 32 bits
 
@@ -69,16 +72,8 @@ def fit(
         values |= {"epochs": 1, "steps": None, "judge_every": None}
     settings = settings_from(model, data, values)
     folder = None if out is None or fast_dev_run else Path(out)
-    _check_folder(folder, resume=resume)
-    devices, nodes = size(devices, nodes)
-    fabric = Fabric(
-        accelerator="auto" if torch.cuda.is_available() else "cpu",
-        devices=devices,
-        num_nodes=nodes,
-        strategy=_strategy(settings, devices * nodes),
-        precision=PRECISION[settings.precision],  # type: ignore[arg-type]
-    )
-    with launched(fabric), _determinism(settings):
+    fabric = _fabric(settings, *size(devices, nodes))
+    with claimed(folder, resume=resume), launched(fabric), _determinism(settings):
         network, settings, splits = prepare(settings, model, data, validation_data)
         checkpoints = None if folder is None else folder / CHECKPOINTS
         limit = 2 if fast_dev_run else 0
@@ -97,7 +92,7 @@ def prepare(
     splits = load_splits(settings, given, judge)
     torch.manual_seed(settings.seed)
     if isinstance(model, Model):
-        return _dressed(model, settings), settings, splits
+        return dressed(model, settings), settings, splits
     c, h, w = splits.train.image_shape
     fitting = {"num_classes": len(splits.train.classes), "in_chans": c, "image_size": h if h == w else [h, w]}
     settings = replace(settings, options={**fitting, **settings.options})
@@ -118,71 +113,77 @@ def _name(data: str | Path | Dataset) -> str:
     return CUSTOM if isinstance(data, Dataset) else str(data)
 
 
-def _dressed(model: Model, settings: Settings) -> Model:
-    """A network that was given, with the settings that become a part of it."""
-    if settings.loss:
-        model.loss = make_loss(**settings.loss)
-    if settings.standardise:
-        model.standardise()
-    return model
-
-
 def _train(training: Training, folder: Path | None, *, resume: bool, quiet: bool, tensorboard: bool) -> Run:
     fabric, settings, data = training.fabric, training.settings, training.splits.train
+    facts = Facts(settings, data.classes, data.image_shape, _recipe(training), _made_with(fabric))
     problems: list[str] = []
     if folder is not None:
         problems = _begin_or_resume(training, folder, resume=resume)
         if fabric.is_global_zero:
-            write_run(folder, settings, data.classes, data.image_shape)
+            write_run(folder, facts)
         fabric.barrier()
     with Log(folder, training.total, quiet=quiet, speaks=fabric.is_global_zero, tensorboard=tensorboard) as log:
         for problem in problems:
             log.say(f"passed over: {problem}")
         log.resumed(training.step)
-        training.run(log)
+        with stoppable(training.folder):
+            training.run(log)
     network = training.model.eval()
     if folder is not None and fabric.is_global_zero:
-        _keep(network, folder)
+        try:
+            keep_weights(network, folder)
+        except (OSError, SafetensorError) as error:
+            raise checkpoint.lost(folder / CHECKPOINTS, f"the folder {MODEL}", error) from error
+        checkpoint.prune(folder / CHECKPOINTS, settings.keep)
     fabric.barrier()
-    return Run(network, settings, data.classes, data.image_shape, training.history, folder)
-
-
-def _keep(network: Model, folder: Path) -> None:
-    """The weights on their own, beside the last checkpoint."""
-    if not network.recipe:
-        return
-    (folder / MODEL / CONFIG).unlink(missing_ok=True)  # without it, what is half written counts for nothing
-    try:
-        network.save_pretrained(folder / MODEL)
-    except (OSError, SafetensorError) as error:
-        raise checkpoint.lost(folder / CHECKPOINTS, f"the folder {MODEL}", error) from error
+    return Run(network, settings, data.classes, data.image_shape, training.history, folder, facts.made_with)
 
 
 def _begin_or_resume(training: Training, folder: Path, *, resume: bool) -> list[str]:
+    """Stand where the last checkpoint was written, or at the beginning; what is later in the log is forgotten."""
     problems: list[str] = []
-    if resume and (folder / RUN).exists():
-        changed = training.settings.differences(read_run(folder)[0])
-        if changed:
-            raise ValueError(f"{folder} cannot be resumed with other settings: {'; '.join(changed)}")
     if resume:
         found, problems = checkpoint.newest(folder / CHECKPOINTS)
+        before = [read_run(folder).settings] if (folder / RUN).exists() else []
+        before += [] if found is None else [Settings.from_json(found.record["settings"])]
+        for settings in before:
+            changed = training.settings.differences(settings)
+            if changed:
+                raise ValueError(f"{folder} cannot be resumed with other settings: {'; '.join(changed)}")
         if found is not None:
             training.restore(found)
     training.fabric.barrier()
     if training.fabric.is_global_zero:
-        checkpoint.tidy(folder / CHECKPOINTS)
         forget_after(folder, training.step)
     return problems
 
 
-def _check_folder(folder: Path | None, *, resume: bool) -> None:
-    """Nothing that is there already is written over; the first process looks, before any of them writes."""
-    if folder is None or resume or not is_first():
-        return
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file: name a folder for the training")
-    if folder.is_dir() and any(folder.iterdir()):
-        raise ValueError(f"{folder} is not empty: go on with --resume (resume=True), or name another folder")
+def _recipe(training: Training) -> dict[str, Any] | None:
+    """Of a network that was given as an object, if it can be built again."""
+    given = training.settings.model == CUSTOM and has_plain_recipe(training.model)
+    return training.model.recipe if given else None
+
+
+def _made_with(fabric: Fabric) -> dict[str, Any]:
+    """What computes the training, besides the settings: figures may differ by rounding where this does."""
+    return {
+        "torchcaps": __version__,
+        "torch": str(torch.__version__),
+        "device": fabric.device.type,
+        "passes": ops.status(fabric.device.type),
+        "threads": torch.get_num_threads(),
+        "processes": fabric.world_size,
+    }
+
+
+def _fabric(settings: Settings, devices: int, nodes: int) -> Fabric:
+    return Fabric(
+        accelerator="auto" if torch.cuda.is_available() else "cpu",
+        devices=devices,
+        num_nodes=nodes,
+        strategy=_strategy(settings, devices * nodes),
+        precision=PRECISION[settings.precision],  # type: ignore[arg-type]
+    )
 
 
 def _strategy(settings: Settings, processes: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-LOG = "log.jsonl"
+LOG, TENSORBOARD = "log.jsonl", "tensorboard"
 
 
 class Log:
@@ -122,4 +122,4 @@ def _writer(folder: Path) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ModuleNotFoundError:
         raise ValueError("TensorBoard is not installed: pip install 'torchcaps[track]'") from None
-    return SummaryWriter(str(folder / "tensorboard"))
+    return SummaryWriter(str(folder / TENSORBOARD))

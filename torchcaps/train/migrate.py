@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-FORMAT = 2
+FORMAT, UNSEALED = 2, 1
+"""Today's format, and the last one in which run.json had no checksum."""
 RENAMED = {"reconstruction": "reconstruction_weight", "schedule": "lr_schedule"}
 """Settings of format 1 under the names they have now."""
 

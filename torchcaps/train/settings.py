@@ -9,13 +9,14 @@ from typing import Any
 
 from torchcaps.data.augment import AUGMENTATIONS
 from torchcaps.losses import make_loss
+from torchcaps.models import BY_HAND
 from torchcaps.train.callbacks import CALLBACKS, make_callbacks
 from torchcaps.train.learning_rate import SCHEDULES
 from torchcaps.train.migrate import RENAMED
 
 OPTIMISERS = ("adam", "adamw", "sgd")
 PRECISIONS = ("32", "64", "bf16")
-CUSTOM = "custom"
+CUSTOM = BY_HAND
 """Stands for a model or data that were given as objects, which only their author can build again."""
 
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -28,7 +29,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "float | None": (int, float, type(None)),
     "dict[str, typing.Any]": (dict,),
 }
-_FREE = ("epochs", "steps", "until_accuracy", "judge_every", "save_every")
+_FREE = ("epochs", "steps", "until_accuracy", "judge_every", "save_every", "keep")
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Settings:
         reconstruction_weight: of the decoder's squared error, summed over pixels, where the model has a decoder.
         callbacks: names of `torchcaps.train.callbacks.CALLBACKS`, each with its options.
         save_every: steps between checkpoints; one is also written after every epoch.
+        keep: how many of the last checkpoints stay once the training has ended; until then at least two do.
     """
 
     model: str
@@ -99,10 +101,11 @@ class Settings:
     deterministic: bool = False
     compile: bool = False
     save_every: int = 200
+    keep: int = 1
 
     def __post_init__(self) -> None:
         self._check_kinds()
-        for name in ("epochs", "batch_size", "save_every"):
+        for name in ("epochs", "batch_size", "save_every", "keep"):
             self._check(name, getattr(self, name) >= 1, "it must be at least 1")
         for name in ("image_size", "steps", "judge_every"):
             value = getattr(self, name)

@@ -3,12 +3,12 @@
     torchcaps bench run tsai2020/table1 --scale cpu
 
 Cost at `cpu`: about 75 minutes of one core, for networks that see 80,000 images and stay far from convergence.
-Expected: undecided orders at that size; the counts of parameters hold. The published figures of inverted attention come from code
-that mixes up poses and positions in its convolutional layers: the rows called "as released" do the same.
+Expected: undecided orders at that size; the counts of parameters hold. The published figures of inverted attention
+come from code that mixes up poses and positions in its convolutional layers: the rows called "as released" do the same.
 """
 
-from torchcaps.bench.artefact import Artefact, Budget, Row
-from torchcaps.bench.claims import alike, counted, every, greater, ordered
+from torchcaps.bench.artefact import Artefact, Budget, Parts, Row
+from torchcaps.bench.claims import Claim, alike, counted, every, greater, ordered
 from torchcaps.bench.evidence import At
 from torchcaps.bench.jobs import MeasureSpec
 from torchcaps.bench.table import Column, grid
@@ -18,7 +18,7 @@ SGD = {"optimiser": "sgd", "lr": 0.1, "weight_decay": 5e-4}
 ADAM, ADAM_FAST = {"lr": 1e-3}, {"lr": 1e-2}
 RELEASED = {"compat": "apple"}
 # id, title, model, its training, options, and what the paper printed for CIFAR-10 and CIFAR-100
-NETWORKS = (
+NETWORKS: tuple[tuple[str, str, str, Parts, Parts, float, float], ...] = (
     ("dynamic_simple", "Dynamic routing, simple", "tsai2020/dynamic_simple", ADAM, {}, 84.08, 56.96),
     ("em_simple", "EM routing, simple", "tsai2020/em_simple", ADAM_FAST, {}, 82.19, 37.73),
     ("inverted_simple", "Inverted attention, simple", "tsai2020/inverted_simple", SGD, {}, 85.17, 57.32),
@@ -31,8 +31,8 @@ NETWORKS = (
     ("resnet18", "ResNet-18", "tsai2020/resnet18", SGD, {}, 95.11, 77.92),
 )
 COUNTED = (
-    MeasureSpec("parameters", {"classes": [10, 100]}),
-    MeasureSpec("parameters", {"classes": [10, 100], "share": 0.25, "on": "a quarter of them"}),
+    MeasureSpec("full_size", {"classes": [10, 100]}),
+    MeasureSpec("full_size", {"classes": [10, 100], "share": 0.25, "on": "a quarter of them"}),
 )
 MEASURES = (MeasureSpec("accuracy", {"on": "accuracy"}),)
 
@@ -55,7 +55,7 @@ def _routings(suffix: str) -> tuple[list[str], list[str]]:
     return both[0], both[1]
 
 
-def _orders(suffix: str, name: str) -> dict[str, object]:
+def _orders(suffix: str, name: str) -> dict[str, Claim]:
     simple, resnet = _routings(suffix)
     return {
         f"routings_{name}": every(ordered(simple, "accuracy"), ordered(resnet, "accuracy")),

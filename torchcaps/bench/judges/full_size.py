@@ -11,9 +11,7 @@ from torchcaps.models import create_model
 NARROWING = ("width", "conv_width")
 
 
-def parameters(
-    subject: Subject, *, classes: Sequence[int] = (10,), share: float = 1.0, on: str = "parameters"
-) -> Found:
+def full_size(subject: Subject, *, classes: Sequence[int] = (10,), share: float = 1.0, on: str = "parameters") -> Found:
     """The count, whatever the scale made narrower, for each number of classes.
 
     Args:
