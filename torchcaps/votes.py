@@ -5,7 +5,7 @@ to the votes through a few verbs: `combine` and `fold`, `agree`, `compete`, `att
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from einops import rearrange
@@ -70,6 +70,10 @@ class Votes:
     def lead(self) -> tuple[int, int, int]:
         """Images, and rows and columns of parents."""
         return self.below.pose.shape[0], *self.windows.grid_out
+
+    def inside_windows(self) -> "Votes":
+        """The same votes, for which parents compete inside a window only."""
+        return replace(self, grid_wide=False)
 
     def weight(self, *, weighted: bool = True) -> PerChild | None:
         """How much each child counts: its activation, or one; nothing for those of padding. None if all count one."""

@@ -30,7 +30,8 @@ VARIANTS = {
     "em whose poses show activations": partial(EM, output="length"),
     "inverted attention with activations": partial(InvertedAttention, activations=True),
     "inverted attention without norm": partial(InvertedAttention, norm=False),
-    "self-routing with a bias": partial(SelfRouting, bias=True),
+    "inverted attention from random poses": partial(InvertedAttention, start="random"),
+    "self-routing as released": partial(SelfRouting, bias=True, gate_init="zero"),
     "trainable for each position": partial(Trainable, per_position=True),
     "uniform over parents": partial(Uniform, over="parents"),
 }

@@ -37,6 +37,11 @@ def test_one_dead_capsule_of_four():
     assert primary.deviations == pytest.approx((0.2, 0.1, 0.1, 0.0))
 
 
+def test_active_is_at_least_the_threshold():
+    primary, _ = measured([layer([0.25, 0.2]), layer([1.0])], Activity(eps=0.25)).layers
+    assert primary.cas == 1
+
+
 def test_death_asks_for_both_mean_and_deviation():
     """A capsule that is low but moves lives, and so does one that is constant and high."""
     acts = [layer([0.0, 0.9, 0.01, 0.02], [0.02, 0.9, 0.01, 0.02]), layer([1.0], [1.0])]

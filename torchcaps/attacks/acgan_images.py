@@ -53,7 +53,7 @@ def sheet(axes: "Axes", generators: Sequence[Generator], *, each: int = 2, seed:
     rows = [drawn_by(net, per_class=each, seed=seed) for net in generators]
     names, (channels, height, width) = generators[0].classes, rows[0].image_shape
     stacked = torch.stack([row.images for row in rows])
-    image = rearrange(stacked, "r (k n) c h w -> (r h) (n k w) c", k=each)
+    image = rearrange(stacked, "r (k n) c h w -> (r h) (n k w) c", k=each).numpy()
     axes.imshow(image[..., 0] if channels == 1 else image, cmap="gray_r" if channels == 1 else None, vmin=0, vmax=255)
     axes.set_xticks([(n + 0.5) * each * width for n in range(len(names))], names)
     axes.set_yticks([(r + 0.5) * height for r in range(len(rows))], [str(r + 1) for r in range(len(rows))])

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor, nn
 
-from torchcaps.attacks._art import Summed, find_loss
+from torchcaps.attacks._art import find_loss
 from torchcaps.attacks._base import frozen, single
 from torchcaps.data import Dataset
 from torchcaps.infer import ready
@@ -38,7 +38,7 @@ def without_gradient(
     Args:
         loss: as in `FGSM`.
     """
-    judge = Summed(find_loss(model, loss))
+    judge = find_loss(model, loss)
     found = list[Tensor]()
     for images, labels, _ in data.batches(batch_size):
         with frozen(model):

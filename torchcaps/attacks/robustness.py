@@ -122,8 +122,8 @@ def robustness(model: Model, data: Dataset, attacks: Sequence[Attack], *, progre
         curves[attack.name] = (*curves.get(attack.name, ()), Point(attack.eps, found))
     right = {name: {p.at: p.found.right for p in points} for name, points in curves.items()}
     masked = signs(right, clean.right, without_gradient(model, data, loss))
-    for said in masked:
-        warnings.warn(f"gradients look masked: {said}", MaskedGradientsWarning, stacklevel=2)
+    if masked:
+        warnings.warn(f"gradients look masked: {'; '.join(masked)}", MaskedGradientsWarning, stacklevel=2)
     return Robustness("eps", bound_in_words(attacks[0]), clean, curves, masked)
 
 
@@ -151,6 +151,7 @@ def judge(model: Model, data: Dataset, name: str, progress: Told = untold) -> Ac
     def told(done: int, total: int) -> None:
         progress(name, done, total)
 
+    progress(name, 0, len(data))
     measure = Accuracy()
     walk(model, data, [measure], batch_size=BLOCK, progress=told)
     return measure.result()

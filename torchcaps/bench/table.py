@@ -8,8 +8,11 @@ from torchcaps.bench.artefact import Row
 from torchcaps.bench.evidence import At, Evidence
 from torchcaps.bench.sample import single
 
-Form = Literal["percent", "number", "count"]
-"""How a number is written: a share as a percentage, a number as it is, a whole number."""
+SAME = 1e-6
+"""Numbers that differ by less are equal, but for rounding."""
+
+Form = Literal["percent", "error", "number", "count"]
+"""How a number is written: a share as a percentage, or what is missing to 100 %, a number as it is, a whole number."""
 
 
 class Column(NamedTuple):
@@ -25,7 +28,7 @@ class Cell:
     """A place of a table: the number it shows, and what the paper printed there, if anything."""
 
     at: At
-    printed: float | str | None = None
+    printed: float | int | str | None = None
     form: Form = "percent"
 
 
@@ -45,15 +48,15 @@ class Value:
     Args:
         ours: the mean over seeds; None if there is none.
         interval: its 95 % interval over seeds and images; None with fewer than two seeds.
-        apart: whether the paper's figure lies outside the interval.
+        apart: 1 if ours is higher than the paper's, −1 if lower, 0 if the paper's figure lies in our interval.
     """
 
-    printed: float | str | None
-    ours: float | None
+    printed: float | int | str | None
+    ours: float | int | None
     interval: tuple[float, float] | None
     seeds: int
     form: Form
-    apart: bool = False
+    apart: int = 0
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,16 @@ def _value(cell: Cell, evidence: Evidence) -> Value:
     seeds = [seed for seed, number in found.items() if number.value is not None]
     if not seeds:
         return Value(cell.printed, None, None, 0, cell.form)
-    unit = 100.0 if cell.form == "percent" else 1.0
+    unit, rest = {"percent": (100.0, 0.0), "error": (-100.0, 100.0)}.get(cell.form, (1.0, 0.0))
     sample = single(cell.at, evidence, seeds)
-    ours = unit * sample.mean
+    ours = rest + unit * sample.mean
     if len(seeds) < 2:
         return Value(cell.printed, ours, None, len(seeds), cell.form)
-    low, high = (unit * end for end in sample.interval())
-    apart = isinstance(cell.printed, float | int) and not low <= cell.printed <= high
-    return Value(cell.printed, ours, (low, high), len(seeds), cell.form, apart)
+    low, high = sorted(rest + unit * end for end in sample.interval())
+    return Value(cell.printed, ours, (low, high), len(seeds), cell.form, _apart(cell.printed, low, high))
+
+
+def _apart(printed: float | int | str | None, low: float, high: float) -> int:
+    if not isinstance(printed, float | int):
+        return 0
+    return (low > printed + SAME) - (high < printed - SAME)

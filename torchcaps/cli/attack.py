@@ -111,12 +111,13 @@ def _judge(trained: "Run", attacks: "list[Attack]", images: int) -> "Robustness"
     import warnings
 
     from rich.console import Console
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress, TaskID, TimeElapsedColumn
 
     from torchcaps.attacks import Chosen, MaskedGradientsWarning, robustness
 
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+    columns = (*Progress.get_default_columns(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         tasks = dict[str, TaskID]()
 
         def told(name: str, done: int, total: int) -> None:

@@ -52,23 +52,29 @@ def demo(
     outcome = digits.compete(plan, data, say)
     console.print(table(outcome))
     written = page.write(out, plan, data, outcome, seconds=time.perf_counter() - began)
-    say(f"{data.told(plan)} Under each share its 95 % interval over test images.")
+    say(
+        f"{data.told(plan)} Under each share its 95 % interval over test images. Dead are capsules that are never "
+        f"active, of those with an activation; dynamics, from 0 to 1, is how much couplings change between images."
+    )
     say(f"{time.perf_counter() - began:.0f} seconds in all. Curves, samples and what capsules draw: {written}")
 
 
 def table(outcome: "Outcome") -> "Table":
-    """The table for a terminal: under each share its interval."""
+    """The table for a terminal of 80 columns: under each share its interval, under the parameters the training time."""
     from rich import box
     from rich.table import Table
 
     from torchcaps.bench.demo.digits import TESTS
     from torchcaps.report import interval, percent
 
-    made = Table("network", *TESTS, "parameters", "training", box=box.SIMPLE_HEAD, pad_edge=False)
+    columns = ("network", *TESTS, "dead", "dynamics", "parameters")
+    made = Table(*columns, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for row in outcome.rows:
         shares = [f"{percent(row.scores[test])}\n{interval(row.scores[test])}" for test in TESTS]
-        size = f"{row.parameters:,}" + ("\n+ decoder" if row.decoder else "")
-        made.add_row(row.name, *shares, size, f"{row.seconds:.0f} s")
+        dead = "–" if row.dead is None else f"{row.dead[0]} of\n{row.dead[1]}"
+        dynamics = "–" if row.dynamics is None else f"{row.dynamics:.2f}"
+        name = row.name + ("\n+ decoder" if row.decoder else "")
+        made.add_row(name, *shares, dead, dynamics, f"{row.parameters:,}\n{row.seconds:.0f} s")
     return made
 
 

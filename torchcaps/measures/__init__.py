@@ -14,6 +14,7 @@ from torchcaps.measures.affine import AffineCurves, AffineCurvesResult, affine
 from torchcaps.measures.compactness import Compactness, CompactnessResult
 from torchcaps.measures.complexity import ComplexityResult, complexity
 from torchcaps.measures.gradients import gradients
+from torchcaps.measures.inspect import INSPECTIONS, MEASURES, SWEEPS, check_inspections, inspect
 from torchcaps.measures.invariance import Invariance, InvarianceResult
 from torchcaps.measures.iterations import IterationsResult, iterations
 from torchcaps.measures.onset import OnsetResult, onset
@@ -29,22 +30,6 @@ from torchcaps.measures.symmetry import Symmetry, SymmetryResult, layer_symmetry
 from torchcaps.measures.views import VIEWS, View
 from torchcaps.measures.walk import Measure, Progress, walk
 from torchcaps.network import Model
-
-MEASURES: dict[str, Callable[[], Measure]] = {
-    "accuracy": Accuracy,
-    "predictions": Predictions,
-    "activity": Activity,
-    "dynamics": RoutingDynamics,
-    "symmetry": Symmetry,
-}
-"""By name, for a walk over any data; with what they are told by default."""
-
-SWEEPS: dict[str, Callable[[], Measure]] = {
-    "affine_curves": AffineCurves,
-    "compactness": Compactness,
-    "invariance": Invariance,
-}
-"""By name, for a walk over `swept` data."""
 
 
 def check_views(on: Sequence[str]) -> list[str]:
@@ -101,6 +86,7 @@ def measure(
 
 __all__ = [
     "FACTORS",
+    "INSPECTIONS",
     "MEASURES",
     "SWEEPS",
     "VIEWS",
@@ -136,11 +122,13 @@ __all__ = [
     "View",
     "accuracy",
     "affine",
+    "check_inspections",
     "check_views",
     "complexity",
     "correct",
     "figure",
     "gradients",
+    "inspect",
     "iterations",
     "layer_symmetry",
     "measure",

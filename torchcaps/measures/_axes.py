@@ -30,6 +30,14 @@ def line_style(k: int) -> dict[str, Any]:
     }
 
 
+def legend(axes: "Axes") -> None:
+    """A legend, or a word where there is nothing to show."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend()
+    else:
+        axes.text(0.5, 0.5, "nothing to show", ha="center", va="center", transform=axes.transAxes)
+
+
 def heat_map(
     axes: "Axes", values: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str], *, vmax: float
 ) -> None:

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from torchcaps.functional import squash
 from torchcaps.layers import CapsuleLayer
-from torchcaps.schedule import sequential
 from torchcaps.types import CapsShape, Capsules
 
 
@@ -20,8 +19,10 @@ class Fused(nn.Module):
 
     def forward(self, u: Float[Tensor, "b n d"]) -> Float[Tensor, "b n d"]:
         """The parents of capsules."""
-        below = Capsules(u[:, None, None], torch.ones_like(u[:, None, None, :, 0]))
-        return sequential([self.layer], below)[0][-1].pose[:, 0, 0]
+        pose = rearrange(u, "b n d -> b 1 1 n d")
+        below = Capsules(pose, torch.ones_like(pose[..., 0]))
+        parents: Capsules = self.layer(below)
+        return rearrange(parents.pose, "b 1 1 n d -> b n d")
 
 
 class Dense(Fused):

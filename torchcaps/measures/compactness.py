@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from torchcaps.data import Batch, Dataset
-from torchcaps.measures._axes import COLOURS, GREY
+from torchcaps.measures._axes import COLOURS, GREY, legend
 from torchcaps.measures._moments import Moments
 from torchcaps.measures.result import Nothing, Result, Table, number
 from torchcaps.measures.sweep import UNITS, Groups
@@ -73,7 +73,7 @@ class CompactnessResult(Result):
         axes.set_xticks(at, [f.factor.replace("_", " ") for f in self.factors], rotation=20)
         axes.set(title="Semantic compactness", ylabel="KL to uniform (nats)")
         axes.set_ylim(bottom=0)
-        axes.legend()
+        legend(axes)
 
 
 class Compactness:

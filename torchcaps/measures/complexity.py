@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from torchcaps.measures._axes import line_style
+from torchcaps.measures._axes import legend, line_style
 from torchcaps.measures._contenders import Attention, Dense, Fused
 from torchcaps.measures._cost import cost
 from torchcaps.measures._fit import Estimate, powers, shares
@@ -79,7 +79,8 @@ class ComplexityResult(Result):
         rows = []
         for c in self.contenders:
             for law in c.laws:
-                terms = " + ".join(f"{of.value:.3g} {term}" for term, of in law.terms)
+                least = 1e-9 * max(abs(of.value) for _, of in law.terms)  # below that a coefficient is rounding
+                terms = " + ".join(f"{of.value:.3g} {term}" for term, of in law.terms if abs(of.value) > least)
                 rows.append((f"{c.name}: {law.quantity.replace('_', ' ')}", str(law.n), str(law.d), terms))
         how = "forward and backward" if self.backward else "forward"
         return Table(
@@ -103,7 +104,7 @@ class ComplexityResult(Result):
         axes.set(title=f"{said.capitalize()} at d = {widest}", xlabel="capsules n", xscale="log", yscale="log")
         axes.set_xticks([p.n for p in points], [str(p.n) for p in points])
         axes.minorticks_off()
-        axes.legend()
+        legend(axes)
 
 
 def complexity(
@@ -114,6 +115,7 @@ def complexity(
     backward: bool = False,
     seconds: float = 0.2,
     device: str = "cpu",
+    contenders: Sequence[str] = tuple(CONTENDERS),
     progress: Progress = silent,
 ) -> ComplexityResult:
     """Parameters, multiply-adds, time and peak memory of layers from n vectors of d to as many, and how they grow.
@@ -130,10 +132,11 @@ def complexity(
         batch: images at once.
         backward: whether gradients are computed too.
         seconds: for how long each layer is timed.
+        contenders: names of `CONTENDERS`, if not all.
         progress: told after each layer how many are done, of how many.
     """
-    grid = [(name, n, d) for name in CONTENDERS for n in ns for d in ds]
-    points: dict[str, list[Point]] = {name: [] for name in CONTENDERS}
+    grid = [(name, n, d) for name in contenders for n in ns for d in ds]
+    points: dict[str, list[Point]] = {name: [] for name in contenders}
     for done, (name, n, d) in enumerate(grid, 1):
         points[name].append(_point(CONTENDERS[name], n, d, batch, seconds, device, backward=backward))
         progress(done, len(grid))

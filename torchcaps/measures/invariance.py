@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from torchcaps.data import Batch, Dataset
-from torchcaps.measures._axes import line_style
+from torchcaps.measures._axes import legend, line_style
 from torchcaps.measures._layers import layer_names, layer_sizes, why_no_activation, why_no_capsules
 from torchcaps.measures.result import Nothing, Result, Table, number
 from torchcaps.measures.sweep import UNITS, Groups, Steps
@@ -78,7 +78,7 @@ class InvarianceResult(Result):
         unit = UNITS[f.factor].strip()
         axes.set(title=f"Activations under {name}", xlabel=f"{name} ±" + (f" ({unit})" if unit else ""))
         axes.set(ylabel="correlation", ylim=(min(0.5, axes.get_ylim()[0]), 1.01))
-        axes.legend()
+        legend(axes)
 
 
 class Invariance:

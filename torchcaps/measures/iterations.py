@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from torchcaps.infer import infer, ready
-from torchcaps.measures._axes import line_style
+from torchcaps.measures._axes import legend, line_style
 from torchcaps.measures._cost import cost
 from torchcaps.measures.result import Result, Table
 from torchcaps.measures.walk import Progress, silent
@@ -67,7 +67,7 @@ class IterationsResult(Result):
         axes.set(title=title, xlabel="routing iterations", ylabel=("ms", "MB")[panel])
         axes.set_xticks([p.iterations for p in self.points])
         axes.set_ylim(bottom=0)
-        axes.legend()
+        legend(axes)
 
 
 def iterations(

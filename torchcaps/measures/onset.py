@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchcaps.measures._axes import COLOURS, GREY
+from torchcaps.measures._axes import COLOURS, GREY, legend
 from torchcaps.measures.result import Nothing, Result, Table
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class OnsetResult(Result):
         if self.step is not None:
             axes.axvline(self.step, color=COLOURS[1], linestyle=":", label=f"step {self.step:,}")
         axes.set(title="When learning starts", xlabel="step", ylabel="training accuracy", ylim=(-0.03, 1.03))
-        axes.legend()
+        legend(axes)
 
 
 def onset(log: str | Path | Iterable[Mapping[str, Any]], classes: int, *, window: int = 50) -> OnsetResult | Nothing:

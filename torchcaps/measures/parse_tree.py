@@ -43,7 +43,7 @@ class ParseTreeResult(Result):
     """Mean and deviation as trees; one with a large layer is kept as its types, and its mean by place besides.
 
     Attributes:
-        mean, deviation: over images; both mark the capsules that are dead.
+        mean, deviation: over images; both mark the capsules that are dead. Deviations are no shares of a child.
         by_place: the mean by position, where the trees are kept by type.
     """
 
@@ -78,8 +78,7 @@ class ParseTreeResult(Result):
     def draw(self, axes: "Axes", panel: int = 0) -> None:
         """Mean and deviation of the couplings, mean and deviation of the norms, or the dead."""
         if panel in (0, 1):
-            full = None if panel == 0 else max(float(c.max()) for c in self.deviation.couplings)
-            layout = draw_edges(axes, (self.mean, self.deviation)[panel], full=full)
+            layout = draw_edges(axes, (self.mean, self.deviation)[panel])
             axes.set_title(f"({'ab'[panel]}) {('mean', 'deviation')[panel]} of couplings, darkest {layout.full:.2g}")
         elif panel in (2, 3):
             longest = arrange(self.mean).bar if panel == 2 else max(float(s.max()) for s in self.deviation.strength)
@@ -140,14 +139,15 @@ class ParseTree:
             (m.mean <= self.dead_mean) & (m.std <= self.dead_std) & (layer.measure == "activation")
             for m, layer in zip(self.nodes, self.structure.layers, strict=True)
         )
+        spread = replace(self.structure, links=tuple(replace(link, shares=False) for link in self.structure.links))
         means, deviations = (
             Tree(
-                self.structure,
+                structure,
                 tuple(getattr(m, name) for m in self.nodes),
                 dead,
                 tuple(getattr(m, name) for m in self.edges),
             )
-            for name in ("mean", "std")
+            for structure, name in ((self.structure, "mean"), (spread, "std"))
         )
         layers = tuple(self._layer(means, deviations, k) for k in range(len(self.nodes)))
         large = is_large(self.structure)

@@ -7,7 +7,7 @@ import torch
 
 from torchcaps.data import Batch, Dataset
 from torchcaps.losses import multi_hot
-from torchcaps.measures._axes import COLOURS
+from torchcaps.measures._axes import COLOURS, legend
 from torchcaps.measures.accuracy import check_classes
 from torchcaps.measures.result import Result, Table
 from torchcaps.measures.score import named
@@ -48,7 +48,7 @@ class PredictionsResult(Result):
         step = -(-len(self.classes) // 20)
         axes.set_xticks(range(0, len(self.classes), step), self.classes[::step])
         axes.set(title="What is named", xlabel="class", ylabel="share of images")
-        axes.legend()
+        legend(axes)
 
 
 class Predictions:

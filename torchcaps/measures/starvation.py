@@ -5,7 +5,6 @@ that is small may never grow again (mitterreiter2023, section 4.3).
 """
 
 import base64
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from torch import Tensor
 
 from torchcaps.data import Dataset
 from torchcaps.functional import length
-from torchcaps.measures._axes import line_style
+from torchcaps.measures._axes import legend, line_style
 from torchcaps.measures._layers import dead, layer_names, layer_sizes, why_no_activation, why_no_capsules
 from torchcaps.measures._moments import Moments
 from torchcaps.measures.gradients import LayerGradients, gradients
@@ -102,7 +101,7 @@ class StarvationResult(Result):
         titles = ("Share of dead capsules", "Gradient of capsules", "Gradient of their weights")
         axes.set(title=titles[panel], xlabel="step", ylabel=("dead", "‖∂L/∂u‖", "‖∂L/∂W‖")[panel])
         axes.set(**({"ylim": (-0.03, 1.03)} if panel == 0 else {"yscale": "log"}))
-        axes.legend()
+        legend(axes)
 
     def _series(self, layer: int, panel: int) -> list[Any]:
         """What a panel shows of a layer, look by look; Nones where it has nothing to show."""
@@ -132,7 +131,7 @@ class Starvation:
 
     def begin(self, training: Any) -> None:
         """Look at the network before its first step; one that is resumed was looked at."""
-        model: Model = training.objective.model
+        model: Model = training.model
         self.why = why_no_capsules(model)
         if isinstance(model, CapsNet):
             self.names, self.sizes = layer_names(model), tuple(layer_sizes(model))
@@ -150,18 +149,14 @@ class Starvation:
     def after_epoch(self, training: Any, entry: dict[str, Any]) -> None:
         """Nothing: looks are counted in steps."""
 
-    def state(self) -> list[dict[str, Any]]:
-        """What was seen so far, as plain data."""
-        from pydantic import TypeAdapter
+    def state(self) -> dict[str, Any]:
+        """The result so far, as JSON; a checkpoint keeps it."""
+        return self.result().to_json()
 
-        looks: list[dict[str, Any]] = TypeAdapter(list[Look]).dump_python(self.looks, mode="json")
-        return looks
-
-    def restore(self, state: Sequence[Mapping[str, Any]]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go back to what had been seen."""
-        from pydantic import TypeAdapter
-
-        self.looks = TypeAdapter(list[Look]).validate_python(list(state))
+        found = Result.from_json(state)
+        self.looks = list(found.looks) if isinstance(found, StarvationResult) else []
 
     def result(self) -> StarvationResult | Nothing:
         """Everything that was seen."""
@@ -170,7 +165,7 @@ class Starvation:
         return StarvationResult(self.names, self.sizes, tuple(self.looks))
 
     def _look(self, training: Any) -> None:
-        model: Model = training.objective.model
+        model: Model = training.model
         if not isinstance(model, CapsNet):
             return
         data: Dataset = training.splits.validation or training.splits.train

@@ -10,11 +10,10 @@ from torch import Tensor
 from torchcaps.data import Batch, Dataset
 from torchcaps.infer import evaluating, infer
 from torchcaps.layers import CapsuleLayer
-from torchcaps.measures._axes import COLOURS
+from torchcaps.measures._axes import COLOURS, legend
 from torchcaps.measures._layers import capsule_layers, layer_names
 from torchcaps.measures.result import Result, Table
 from torchcaps.network import CapsNet, Model
-from torchcaps.schedule import sequential
 from torchcaps.types import Capsules, Parse, Record
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class SymmetryResult(Result):
             title="Distance of f(−u)", xscale="log", xlabel="share of ‖f(u)‖, zero at the left end", xlim=(SMALL / 3, 5)
         )
         axes.grid(visible=True, axis="x", alpha=0.3)
-        axes.legend()
+        legend(axes)
 
 
 class _Distance:
@@ -120,7 +119,7 @@ def layer_symmetry(layer: CapsuleLayer, below: Capsules) -> tuple[Asymmetry, Asy
     """
     sums = dict[str, _Distance]()
     with torch.no_grad():
-        plain, negated = (sequential([layer], Capsules(s * below.pose, below.act))[0][-1].capsules for s in (1, -1))
+        plain, negated = (layer(Capsules(s * below.pose, below.act)) for s in (1, -1))
     _add(sums, {"pose": plain.pose, "activation": plain.act}, {"pose": negated.pose, "activation": negated.act})
     return sums["pose"].result("pose"), sums["activation"].result("activation")
 

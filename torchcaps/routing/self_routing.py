@@ -1,5 +1,7 @@
 """Self-routing: each child decides by itself, from its own pose, where it belongs."""
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 
@@ -7,6 +9,7 @@ from torchcaps.routing._base import Routing
 from torchcaps.types import RoutingShape, State
 from torchcaps.votes import Coupling, PerParent, Poses, Votes
 
+GateInit = Literal["fan_in", "zero"]
 EPS = 1e-8
 
 
@@ -16,14 +19,18 @@ class SelfRouting(Routing):
     A single pass without agreement: a mixture of experts whose gate is the child.
 
     Args:
-        bias: whether the gate has a bias.
+        bias: whether the gate has a bias, which starts at zero.
+        gate_init: the gate's first weights: "fan_in" draws them within ±√(3/d), "zero" leaves every child undecided.
+            The authors' released code has `bias=True, gate_init="zero"`.
     """
 
     weighs = True
 
-    def __init__(self, shape: RoutingShape, *, bias: bool = False) -> None:
+    def __init__(self, shape: RoutingShape, *, bias: bool = False, gate_init: GateInit = "fan_in") -> None:
         super().__init__(shape)
-        bound = (3 / shape.d_in) ** 0.5
+        if gate_init not in ("fan_in", "zero"):
+            raise ValueError(f"gate_init={gate_init!r} is not allowed: choose 'fan_in' or 'zero'")
+        bound = (3 / shape.d_in) ** 0.5 if gate_init == "fan_in" else 0.0
         self.gate = nn.Parameter(torch.empty(shape.i, shape.d_in, shape.j).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.zeros(shape.i, shape.j)) if bias else None
 

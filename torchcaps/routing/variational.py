@@ -21,22 +21,33 @@ class Variational(Routing):
     Args:
         alpha0: pseudo-counts of the mixing weights.
         kappa0: pseudo-counts of the means.
+        first_in_window: whether the first couplings are one over the parents of a window even where the layer's parents
+            compete across the grid. The authors' released convolutional layer has this and `competition="grid"`.
     """
 
     weighs = True
 
-    def __init__(self, shape: RoutingShape, *, iters: int = 3, alpha0: float = 1.0, kappa0: float = 1.0) -> None:
+    def __init__(
+        self,
+        shape: RoutingShape,
+        *,
+        iters: int = 3,
+        alpha0: float = 1.0,
+        kappa0: float = 1.0,
+        first_in_window: bool = False,
+    ) -> None:
         super().__init__(shape, iters=iters)
         for name, value in (("alpha0", alpha0), ("kappa0", kappa0)):
             if value <= 0:
                 raise ValueError(f"{name}={value} is not allowed: it must be positive")
         self.alpha0, self.kappa0, self.nu0 = alpha0, kappa0, shape.d_out + 1
+        self.first_in_window = first_in_window
         self.beta_u = nn.Parameter(torch.zeros(shape.j))
         self.beta_a = nn.Parameter(torch.zeros(shape.j))
 
     def step(self, votes: Votes, state: State | None, t: int) -> State:
         d = self.shape.d_out
-        mass, mean, var = observe(votes, None if state is None else state.memory)
+        mass, mean, var = observe(self._reach(votes, state), None if state is None else state.memory)
         alpha, kappa, nu = self.alpha0 + mass, self.kappa0 + mass, self.nu0 + mass
         mu = mean * (mass / kappa)[..., None]
         psi = 1 + var * mass[..., None] + (self.kappa0 * mass / kappa)[..., None] * mean * mean
@@ -52,4 +63,7 @@ class Variational(Routing):
         return s / (self.kappa0 + mass)[..., None]
 
     def couplings(self, votes: Votes, state: State | None) -> Coupling:
-        return responsibilities(votes, None if state is None else state.memory)
+        return responsibilities(self._reach(votes, state), None if state is None else state.memory)
+
+    def _reach(self, votes: Votes, state: State | None) -> Votes:
+        return votes.inside_windows() if state is None and self.first_in_window else votes

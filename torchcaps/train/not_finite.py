@@ -27,20 +27,23 @@ def located(objective: Objective, batch: Batch, step: int, loss: float) -> NotFi
     return NotFiniteError(f"step {step}: the loss is {loss}. {_origin(objective, batch)}. {ADVICE}.")
 
 
-def not_finite(objective: nn.Module) -> str | None:
-    """A sentence about the first parameter that is not finite, if there is one."""
-    for name, parameter in objective.named_parameters():
+def broken_part(module: nn.Module) -> str | None:
+    """A few words on the first parameter that is not finite, or the first buffer that holds NaN, if there is one."""
+    for name, parameter in module.named_parameters():
         if not torch.isfinite(parameter).all():
-            return f"The parameter {_plain(name)} holds NaN or Inf since an earlier step"
+            return f"The parameter {_plain(name)} holds NaN or Inf"
+    for name, buffer in module.named_buffers():
+        if torch.isnan(buffer).any():
+            return f"The buffer {_plain(name)} holds NaN"
     return None
 
 
 def _origin(objective: Objective, batch: Batch) -> str:
     if not torch.isfinite(batch.images).all():
         return "The images of this batch hold NaN or Inf"
-    broken = not_finite(objective)
+    broken = broken_part(objective)
     if broken is not None:
-        return broken
+        return f"{broken} since an earlier step"
     heard = _heard(objective, batch)
     if not heard.before_routing:
         born = _routed(objective.model, heard)

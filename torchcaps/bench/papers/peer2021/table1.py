@@ -32,9 +32,8 @@ ARTEFACT = Artefact(
         "epochs": 50,
         "validation": 0.0,
         "loss": {"name": "margin", "down_weight": 1.0},
-        "callbacks": {"onset": {}},
     },
-    measures=(MeasureSpec("accuracy", {"split": "train", "on": "accuracy"}), MeasureSpec("onset")),
+    measures=(MeasureSpec("accuracy", {"split": "train", "on": "accuracy"}), MeasureSpec("onset", {"classes": 2})),
     budgets={
         "smoke": Budget(
             minutes=0.1, seeds=2, settings={"images": 2000, "epochs": 2}, cuts=("2,000 numbers, 2 epochs",)
