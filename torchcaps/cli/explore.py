@@ -8,7 +8,9 @@ import typer
 def explore(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUN | NAME]…", help="Folders of trainings, or names of weights that ship; those if none."),
+        typer.Argument(
+            metavar="[RUN | NAME]…", help="Folders of trainings, or names of weights that ship; those if none."
+        ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8765,
     host: Annotated[str, typer.Option(help="Another address lets other machines in.")] = "127.0.0.1",

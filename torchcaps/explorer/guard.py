@@ -18,17 +18,19 @@ POLICY = "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsa
 class Guard:
     """Refuses requests that name another host or come from another page, that are too large, too slow, or too many.
 
-    A page of somebody else's cannot ask through a visitor's browser: its requests carry its own `Origin`, and a name it
-    binds to this machine's address arrives in `Host`. A body is read whole before it counts as waiting, so that a client
-    which hangs holds nobody up.
+    A page of somebody else's cannot ask through a visitor's browser: its requests carry its own `Origin`, and a name
+    it binds to this machine's address arrives in `Host`. A body is read whole before it counts as waiting, so that a
+    client which hangs holds nobody up.
 
     Args:
-        hosts: what `Host` may be, ports included; None lets every host in.
+        hosts: what `Host` may be, ports included; None lets every host in, but still no other page.
         queue: how many requests for computations may be under way or waiting; one more is answered 503.
         limit: bytes of a request's body.
     """
 
-    def __init__(self, app: App, *, hosts: frozenset[str] | None, queue: int = QUEUE, limit: int = 8 * MEGABYTE) -> None:
+    def __init__(
+        self, app: App, *, hosts: frozenset[str] | None, queue: int = QUEUE, limit: int = 8 * MEGABYTE
+    ) -> None:
         self.app, self.hosts, self.queue, self.limit = app, hosts, queue, limit
         self.waiting = 0
 
@@ -60,12 +62,10 @@ class Guard:
             self.waiting -= 1
 
     def _stranger(self, headers: dict[str, str]) -> str | None:
-        if self.hosts is None:
-            return None
         host, origin = headers.get("host", ""), headers.get("origin")
-        if host not in self.hosts:
+        if self.hosts is not None and host not in self.hosts:
             return f"this page is served to {', '.join(sorted(self.hosts))}, not to {host!r}"
-        if origin is not None and origin.removeprefix("http://") not in self.hosts:
+        if origin is not None and origin != f"http://{host}":
             return f"a page of {origin!r} may not ask here"
         return None
 

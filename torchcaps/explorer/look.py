@@ -8,8 +8,11 @@ from einops import rearrange, reduce
 from jaxtyping import Float
 from torch import Tensor
 
-from torchcaps.explain import Tree, difference, grow, summarise
+from torchcaps.explain import Tree, grow
+from torchcaps.explorer import by_type
+from torchcaps.explorer.apart import apart, changed_by
 from torchcaps.explorer.gallery import Exhibit
+from torchcaps.explorer.numbers import numbers
 from torchcaps.explorer.question import Changes, Look, Node, Picture, Strengths, changed, decoded, encoded, fitted
 from torchcaps.infer import evaluating, infer
 from torchcaps.types import Parse
@@ -47,9 +50,9 @@ def look(exhibit: Exhibit, question: Look, beside: Exhibit | None = None) -> Ans
         "image": encoded(images[0]),
         "shape": list(exhibit.image_shape),
         "best": best,
-        "probabilities": _numbers(shares),
-        "tree": _tree(exhibit, parse, now),
-        "change": _apart(now, before),
+        "probabilities": numbers(shares),
+        "tree": {"layers": by_type.layers(now), "links": by_type.links(exhibit.structure, parse)},
+        "change": changed_by(now, before),
         "between": None if beside is None else _between(now, beside, question),
         "open": None if question.open is None else _open(now, question.open),
         "reconstruction": _drawn(exhibit, parse, label, question.deltas),
@@ -63,57 +66,14 @@ def strengths(exhibit: Exhibit, question: Strengths) -> list[tuple[float, float]
     changes = [question.changes.model_copy(update={question.factor: value}) for value in at]
     scores = infer(exhibit.model, seen(exhibit, question, changes)).scores
     label = min(question.label, scores.shape[-1] - 1)
-    return list(zip(at, _numbers(exhibit.model.probabilities(scores)[:, label]), strict=True))
+    return list(zip(at, numbers(exhibit.model.probabilities(scores)[:, label]), strict=True))
 
 
-def _tree(exhibit: Exhibit, parse: Parse, tree: Tree) -> Answer:
-    """Types as nodes, and between them the couplings of every iteration."""
-    small = summarise(tree) if tree.couplings else tree
-    layers = [
-        {
-            "name": layer.name,
-            "grid": list(layer.grid),
-            "types": layer.types,
-            "measure": layer.measure,
-            "strength": _numbers(strength),
-            "scale": max(float(strength.abs().max()), 1e-9),
-            "dead": dead.flatten().tolist(),
-        }
-        for layer, strength, dead in zip(tree.structure.layers, small.strength, small.dead, strict=True)
-    ]
-    iterations = max((len(states) for states in parse.history), default=1)
-    return {"layers": layers, "links": [_links(exhibit, parse, t) for t in range(iterations)]}
-
-
-def _links(exhibit: Exhibit, parse: Parse, t: int) -> list[list[list[float]]]:
-    """The couplings of one iteration, type by type; a layer that has stopped keeps its last."""
-    found = [states[min(t, len(states) - 1)].coupling for states in parse.history]
-    first = parse._replace(
-        scores=parse.scores[:1],
-        capsules=[type(c)(c.pose[:1], c.act[:1]) for c in parse.capsules],
-        couplings=[c[:1] for c in found if c is not None],
-    )
-    if not first.couplings:
-        return []
-    [tree] = grow(exhibit.structure, first)
-    small = summarise(tree).couplings
-    return [[_numbers(row) for row in rearrange(c, "1 1 i j -> i j")] for c in small]
-
-
-def _between(tree: Tree, beside: Exhibit, question: Look) -> float | None:
-    """How much the tree differs from another network's of the same image, where both have the same layers."""
-    if beside.structure != tree.structure or not tree.couplings:
-        return None
-    [other] = grow(beside.structure, infer(beside.model, seen(beside, question, [question.changes]), record="last"))
-    return _apart(tree, other)
-
-
-def _apart(one: Tree, other: Tree) -> float | None:
-    """How much two trees differ; None where couplings are no shares of a child, or there are none."""
-    try:
-        return difference(one, other).value
-    except ValueError:
-        return None
+def _between(tree: Tree, beside: Exhibit, question: Look) -> Answer | None:
+    """How much the tree differs from another network's of the same image."""
+    parse = infer(beside.model, seen(beside, question, [question.changes]), record="last")
+    [other] = grow(beside.structure, parse)
+    return apart(tree, other)
 
 
 def _open(tree: Tree, node: Node) -> Answer | None:
@@ -126,7 +86,7 @@ def _open(tree: Tree, node: Node) -> Answer | None:
         "layer": layer.name,
         "type": node.type,
         "grid": list(layer.grid),
-        "strength": _numbers(tree.strength[node.layer][..., node.type]),
+        "strength": numbers(tree.strength[node.layer][..., node.type]),
         "coupling": None,
     }
     if node.layer == len(layers) - 1:
@@ -135,7 +95,7 @@ def _open(tree: Tree, node: Node) -> Answer | None:
     mine = reduce(by_child[0, :, :, node.type], "h w p j -> h w j", "mean")
     parent = int(mine.sum((0, 1)).argmax())
     return answer | {
-        "coupling": _numbers(mine[..., parent]),
+        "coupling": numbers(mine[..., parent]),
         "parent": f"{layers[node.layer + 1].name} {tree.structure.label(node.layer + 1, parent)}",
         "uniform": 1 / layers[node.layer + 1].types,
     }
@@ -153,10 +113,4 @@ def _drawn(exhibit: Exhibit, parse: Parse, label: int, deltas: Sequence[float]) 
         push = torch.tensor([*deltas, *[0.0] * decoder.classes.d][: decoder.classes.d]).to(code)
         moved[:, label] += push
         plain, drawn = decoder.draw(rearrange(torch.cat([code, moved]), "b n d -> b (n d)"))
-    return {"pose": _numbers(code[0, label]), "plain": encoded(plain), "moved": encoded(drawn)}
-
-
-def _numbers(values: Tensor) -> list[float]:
-    """As JSON holds them; what is not a number is 0, which a page can draw."""
-    found: list[float] = values.detach().double().cpu().nan_to_num(0.0, 0.0, 0.0).flatten().tolist()
-    return [round(value, 5) for value in found]
+    return {"pose": numbers(code[0, label]), "plain": encoded(plain), "moved": encoded(drawn)}

@@ -126,12 +126,11 @@ def fitted(image: Float[Tensor, "c h w"], shape: Shape) -> Float[Tensor, "c2 h2 
 
 def changed(image: Float[Tensor, "c h w"], changes: list[Changes]) -> Float[Tensor, "b c h w"]:
     """The image under each of several changes; the noise is the same for all of them."""
-    parts = torch.tensor([[c.rotation, c.shear, c.scale, c.shift_x, c.shift_y, c.noise] for c in changes])
+    rows = [(c.rotation, c.shear, c.scale, c.shift_x, c.shift_y, c.noise) for c in changes]
+    parts = torch.tensor(rows, dtype=torch.float32)
     rotation, shear, scale, *shift, noise = parts.unbind(-1)
     moves = warp.compose(rotation, shear, torch.stack([scale, scale], -1), torch.stack(shift, -1))
     images = repeat(image, "c h w -> b c h w", b=len(changes))
     warped = warp.apply(images, moves, (image.shape[1], image.shape[2]))
     grain = torch.randn(image.shape, generator=torch.Generator().manual_seed(0))
     return (warped + noise[:, None, None, None] * grain).clamp(0, 1)
-
-

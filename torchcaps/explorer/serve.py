@@ -27,18 +27,18 @@ def serve(
     import uvicorn
 
     gallery = gather(names)
-    listening = bind(host, port)
-    at = listening.getsockname()[1]
     local = is_loopback(host)
     if not local:
         warnings.warn(f"listening on {host}: whoever reaches this machine can use its networks", stacklevel=2)
-    hosts = frozenset(f"{name}:{at}" for name in (LOOPBACK, "localhost", "[::1]")) if local else None
-    address = f"http://{LOOPBACK if local else host}:{at}/"
-    say(f"The explorer shows {', '.join(gallery)} at {address} (Ctrl-C ends it)")
-    if browser:
-        webbrowser.open(address)
-    config = uvicorn.Config(build(gallery, hosts), log_level="warning", timeout_keep_alive=5, limit_concurrency=200)
-    uvicorn.Server(config).run([listening])
+    with bind(host, port) as listening:
+        at = listening.getsockname()[1]
+        hosts = frozenset(f"{name}:{at}" for name in (LOOPBACK, "localhost", "[::1]")) if local else None
+        address = f"http://{LOOPBACK if local else host}:{at}/"
+        say(f"The explorer shows {', '.join(gallery)} at {address} (Ctrl-C ends it)")
+        if browser:
+            webbrowser.open(address)
+        config = uvicorn.Config(build(gallery, hosts), log_level="warning", timeout_keep_alive=5, limit_concurrency=200)
+        uvicorn.Server(config).run([listening])
 
 
 def bind(host: str, port: int) -> socket.socket:
