@@ -79,7 +79,7 @@ def _row(what: str, found: Result) -> Row | None:
     if isinstance(found, SymmetryResult):
         even = next((part.even for part in found.parts if part.what == NEGATED), None)
         return _said(
-            "symmetry", "–" if even is None else f"{even:.2f}", "distance of a negative's scores; 0: no telling"
+            "symmetry", "–" if even is None else f"{even:.2f}", "how far a negative moves the scores"
         )
     return None
 
