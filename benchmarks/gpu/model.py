@@ -1,0 +1,230 @@
+"""What the kernels gain, on paper: bytes moved and operations, and the least time that these take on four cards.
+
+    python -m benchmarks.gpu.model [--out docs/gpu-model.md]
+
+Nothing here is measured. A step is traced without computing it, ours and the textbook's. A kernel takes as long as its
+bytes at the memory's speed or its operations at the card's, whichever is longer; a step is the sum of its kernels.
+Launches, caches and whatever else makes a real card slower are left out, for all alike.
+
+- *Textbook*: each operation is a kernel that reads its inputs and writes its results.
+- *Compiled*: what is computed number by number is never written: each matrix product, sum, softmax or gather is a kernel
+  that reads what it depends on. No compiler does better without knowing what a vote is.
+- *torchcaps*: the kernels, with what they are padded by, and around them the rest of the step as it is.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.fx import Graph, Node
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils.flop_counter import flop_registry
+
+from benchmarks import textbook
+from benchmarks.gpu.cards import CARDS, Card
+from benchmarks.gpu.passes import cost_of_pass
+from benchmarks.speed import layers
+from benchmarks.speed.result import Mode
+from benchmarks.speed.tables import number, table
+from torchcaps.layers import CapsuleLayer
+from torchcaps.routing import ROUTINGS
+from torchcaps.types import Capsules, CapsShape
+
+FREE = ("aten::_unsafe_view", "aten::detach", "prim::device")
+KERNELS = (  # beside matrix products and sums: what a compiler does not compute number by number
+    "aten::_softmax", "aten::_softmax_backward_data", "aten::index_select", "aten::index_add", "aten::native_layer_norm",
+    "aten::native_layer_norm_backward", "aten::sum", "aten::mean", "aten::amax", "aten::linalg_vector_norm",
+)  # fmt: skip
+
+
+class Cost(NamedTuple):
+    """Bytes moved by a kernel, operations of its matrix products, and other operations."""
+
+    bytes: float
+    products: float
+    others: float
+
+    def seconds(self, card: Card, products: float) -> float:
+        """The least time on a card that makes `products` operations of matrix products a second."""
+        return max(self.bytes / card.bandwidth, self.products / products + self.others / card.single)
+
+
+class _Step(nn.Module):
+    """A layer and the way to run it, as a module that can be called with other parameters."""
+
+    def __init__(self, layer: CapsuleLayer, run: Callable[..., tuple[Tensor, Tensor]]) -> None:
+        super().__init__()
+        self.layer, self.run = layer, run
+
+    def forward(self, pose: Tensor, act: Tensor) -> tuple[Tensor, Tensor]:
+        return self.run(self.layer, Capsules(pose, act))
+
+
+def graph_of(layer: CapsuleLayer, below: Capsules, run: Callable[..., Any], mode: Mode) -> Graph:
+    """Every operation of the forward pass or, in training, of it and all gradients."""
+    step = _Step(layer, run)
+    names, values = zip(*step.named_parameters(), strict=True)
+
+    def function(pose: Tensor, act: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
+        outs = functional_call(step, dict(zip(names, parameters, strict=True)), (pose, act))
+        if mode == "inference":
+            return tuple(outs)
+        outs = [out for out in outs if out.requires_grad]
+        ones = [torch.ones_like(out) for out in outs]
+        found = torch.autograd.grad(outs, [pose, *parameters], ones, allow_unused=True)
+        return (*outs, *(grad for grad in found if grad is not None))
+
+    graph: Graph = make_fx(function, tracing_mode="fake")(*below, *values).graph
+    graph.eliminate_dead_code()
+    return graph
+
+
+def kernels(graph: Graph, *, compiled: bool) -> Iterator[Cost]:
+    """The cost of every kernel of a graph."""
+    for node in graph.nodes:
+        if node.op != "call_function" or _is_free(node):
+            continue
+        name = str(node.target._schema.name)
+        if name.startswith("torchcaps::"):
+            yield Cost(*cost_of_pass(name.removeprefix("torchcaps::"), [_value(a) for a in node.args]))
+        elif not compiled or _is_kernel(node):
+            before = _sources(node) if compiled else set(node.all_input_nodes)
+            moved = sum(_bytes(each) for each in before) + _bytes(node)
+            products = _products(node)
+            yield Cost(moved, products, 0 if products else max(_count(each) for each in (node, *before)))
+
+
+def _is_free(node: Node) -> bool:
+    """A view, or what no card has to do."""
+    schema = getattr(node.target, "_schema", None)
+    return schema is None or schema.name in FREE or any(r.alias_info is not None for r in schema.returns)
+
+
+def _is_kernel(node: Node) -> bool:
+    """Whether a compiler has to write what it computes: it is no function number by number, or somebody asks for it."""
+    if _is_product(node) or node.target._schema.name in KERNELS or node.target._schema.name.startswith("torchcaps::"):
+        return True
+    return any(user.op == "output" or _is_product(user) for user in _users(node))
+
+
+def _users(node: Node) -> Iterator[Node]:
+    for user in node.users:
+        if user.op == "call_function" and _is_free(user):
+            yield from _users(user)
+        yield user
+
+
+def _sources(node: Node) -> set[Node]:
+    """What was written before and is read for this: through everything that is computed on the way."""
+    found = set[Node]()
+    for each in node.all_input_nodes:
+        known = each.op != "call_function" or (not _is_free(each) and _is_kernel(each))
+        found |= {each} if known else _sources(each)
+    return found
+
+
+def _is_product(node: Node) -> bool:
+    return node.op == "call_function" and getattr(node.target, "overloadpacket", None) in flop_registry
+
+
+def _products(node: Node) -> float:
+    if not _is_product(node):
+        return 0.0
+    given = [_value(argument) for argument in node.args]
+    return float(flop_registry[node.target.overloadpacket](*given, out_val=node.meta["val"]))
+
+
+def _value(argument: Any) -> Any:
+    return argument.meta["val"] if isinstance(argument, Node) else argument
+
+
+def _tensors(node: Node) -> list[Tensor]:
+    value = node.meta.get("val")
+    return [t for t in (value if isinstance(value, tuple | list) else [value]) if isinstance(t, Tensor)]
+
+
+def _bytes(node: Node) -> float:
+    """Of a node's tensors in memory; an axis that repeats the same numbers is not there."""
+    return sum(t.element_size() * _distinct(t) for t in _tensors(node))
+
+
+def _distinct(t: Tensor) -> int:
+    count = 1
+    for size, stride in zip(t.shape, t.stride(), strict=True):
+        count *= size if stride else 1
+    return count
+
+
+def _count(node: Node) -> int:
+    return max((t.numel() for t in _tensors(node)), default=0)
+
+
+class Found(NamedTuple):
+    """Of one way to do a step: megabytes and millions of operations, and milliseconds on each card."""
+
+    megabytes: float
+    operations: float
+    milliseconds: list[float]
+
+
+def find(graph: Graph, *, compiled: bool, fused: bool) -> Found:
+    """The sum over a graph. A kernel of ours makes products of TF32, three for one; others single ones."""
+    costs = list(kernels(graph, compiled=compiled))
+    times = [sum(c.seconds(card, card.of_kernels if fused else card.single) for c in costs) * 1e3 for card in CARDS]
+    return Found(sum(c.bytes for c in costs) / 1e6, sum(c.products + c.others for c in costs) / 1e6, times)
+
+
+def workloads() -> dict[str, Callable[[], layers.Case]]:
+    """The layers of docs/speed.md."""
+    found: dict[str, Callable[[], layers.Case]] = {}
+    for name in ROUTINGS:
+        found[f"{name}, FC 1152→10"] = partial(layers.connected, name, CapsShape((6, 6), 32, 8), 10, 16, 128)
+    found["dynamic, FC 2048→100"] = partial(layers.connected, "dynamic", CapsShape((8, 8), 32, 8), 100, 16, 32)
+    for name in ROUTINGS:
+        found[f"{name}, conv 3×3"] = partial(layers.convolutional, name, CapsShape((16, 16), 32, 16), 8)
+    return found
+
+
+def rows(mode: Mode) -> Iterator[list[str]]:
+    """The table of a mode, a workload a line."""
+    for workload, build in workloads().items():
+        layer, below = build()
+        book = graph_of(layer, below, textbook.run, mode)
+        mine = graph_of(layer, below, layers.ours, mode)
+        ways = [
+            find(book, compiled=False, fused=False),
+            find(book, compiled=True, fused=False),
+            find(mine, compiled=False, fused=True),
+        ]
+        moved = " / ".join(number(way.megabytes) for way in ways)
+        operations = " / ".join(number(way.operations / 1e3) for way in ways)
+        times = [" / ".join(number(way.milliseconds[k] * 1e3) for way in ways) for k in range(len(CARDS))]
+        yield [workload, moved, operations, *times]
+
+
+TEXT = (
+    "**Computed, not measured.** Each cell: textbook / compiled textbook / torchcaps. Times are the least that bytes and "
+    "operations take, in microseconds, without launches."
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.model", description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, metavar="FILE", help="printed if not given")
+    options = parser.parse_args()
+    header = ("layer", "MB moved", "billions of operations", *(f"{card.name}, µs" for card in CARDS))
+    titles: dict[Mode, str] = {"train": "A training step of one layer", "inference": "Inference of one layer"}
+    page = "\n".join(table(title, TEXT, header, list(rows(mode))) for mode, title in titles.items())
+    if options.out is None:
+        print(page)
+    else:
+        options.out.write_text(page)
+
+
+if __name__ == "__main__":
+    main()
