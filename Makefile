@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test sanitize check format bench-speed clean
+.PHONY: help setup demo test smoke sanitize check format bench-speed clean
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */\t/' | expand -t16
@@ -21,6 +21,12 @@ demo: setup  ## capsules and convolutions on digits: a table, and demo/report.ht
 
 test: setup  ## all tests, in parallel
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) --dist worksteal
+
+smoke: setup  ## every artefact of the bench at its smallest, and the page about them, in build/smoke
+	rm -rf build/smoke
+	$(BIN)/torchcaps bench run --scale smoke --results build/smoke
+	$(BIN)/torchcaps bench report --results build/smoke
+	$(BIN)/torchcaps bench verify --complete smoke --results build/smoke
 
 # The sanitizers' runtimes must be loaded before Python; their reports go past pytest's capture. A failed build, after
 # which the tests would skip, ends the target.

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from torchcaps.models import from_pretrained
+from torchcaps.models import read_weights
 from torchcaps.train import checkpoint, load_run
 from torchcaps.train.log import LOG
 from torchcaps.train.run import CHECKPOINTS, MODEL, RUN
@@ -53,7 +53,7 @@ def differences(one: Path, other: Path) -> list[str]:
         found.append("log")
     kept = [folder for folder in (one, other) if (folder / MODEL).exists()]
     if len(kept) == 2:
-        nets = [from_pretrained(folder / MODEL).state_dict() for folder in kept]
+        nets = [read_weights(folder / MODEL)[1] for folder in kept]
         found += [f"{MODEL}: {name}" for name in nets[0] if _differ(nets[0][name], nets[1][name])]
     return found
 

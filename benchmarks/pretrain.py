@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
+from torchcaps._seal import SEAL, sealed
 from torchcaps.data import load
 from torchcaps.measures import measure
 from torchcaps.models._pretrained import SHIPPED
@@ -70,7 +71,8 @@ def halve(folder: Path) -> None:
     save_file({k: t.half() if t.is_floating_point() else t for k, t in tensors.items()}, folder / WEIGHTS)
     config = json.loads((folder / CONFIG).read_text())
     config["sha256"] = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
-    (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+    del config[SEAL]
+    (folder / CONFIG).write_text(json.dumps(sealed(config), indent=2) + "\n")
 
 
 def main() -> None:

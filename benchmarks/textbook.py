@@ -16,7 +16,6 @@ from torch.nn import functional as F
 from torchcaps.functional import length
 from torchcaps.layers import CapsuleLayer
 from torchcaps.routing import ROUTINGS
-from torchcaps.routing.em import UNIT_EPS
 from torchcaps.types import Capsules
 
 Result = tuple[Tensor, Tensor]
@@ -100,7 +99,7 @@ def em(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
             log_p = -(x + log_sigma[:, :, :, None] + 0.5 * math.log(2 * math.pi)).sum(-1)
             r = (log_p + F.logsigmoid(z)[:, :, :, None]).softmax(-1)
     act = torch.sigmoid(z)
-    return (mu if routing.output == "mean" else act[..., None] * mu / (length(mu)[..., None] + UNIT_EPS)), act
+    return (mu if routing.output == "mean" else act[..., None] * mu / (length(mu)[..., None] + routing.unit_eps)), act
 
 
 def variational(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:

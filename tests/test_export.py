@@ -1,5 +1,6 @@
 """ONNX files: every routing gives in onnxruntime what it gives in torch, and a file that does not is not written."""
 
+import json
 import sys
 from functools import partial
 
@@ -12,6 +13,7 @@ from torch import nn
 
 from tests.contracts.networks import CLASSES, GRID, D, N, build, images
 from torchcaps import export
+from torchcaps.data import Reading
 from torchcaps.export import Exported, ExportError, export_onnx
 from torchcaps.layers import ActivationHead, CapsuleLayer, PrimaryCapsules
 from torchcaps.models import create_model
@@ -95,8 +97,20 @@ def test_a_baseline_has_scores_only(tmp_path):
     assert done.difference < 1e-5
     assert net.training  # the network itself is as it was
     assert next(net.parameters()).dtype == torch.float64
-    graph = onnx.load(done.path).graph
+    file = onnx.load(done.path)
+    graph, told = file.graph, {entry.key: entry.value for entry in file.metadata_props}
+    assert (told["image_shape"], told["range"]) == ("[1, 16, 16]", "[0, 1]")
     assert [dim.dim_param or dim.dim_value for dim in graph.input[0].type.tensor_type.shape.dim] == ["batch", 1, 16, 16]
+
+
+def test_metadata(tmp_path):
+    """Words of any language go into the file and come out again."""
+    told = Reading((1, 3, 3), "squash").metadata(("Katze", "mèö ∞"))
+    done = export_onnx(small(), tmp_path / "net.onnx", (1, 3, 3), told)
+    found = onnxruntime.InferenceSession(str(done.path)).get_modelmeta().custom_metadata_map
+    assert {key: found[key] for key in told} == told
+    assert json.loads(found["classes"]) == ["Katze", "mèö ∞"]
+    assert found["fit"] == "squash"
 
 
 def test_the_decoder_stays_behind(tmp_path):

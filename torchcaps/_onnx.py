@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 OPSET = 18  # what torch's exporter writes without converting; onnxruntime reads it since 1.14
 
 
-def to_onnx(module: nn.Module, images: Tensor, names: list[str]) -> "ONNXProgram":
-    """A module from `images` to a row of named outputs, as a program for any number of images."""
+def to_onnx(module: nn.Module, images: Tensor, names: list[str], metadata: Mapping[str, str]) -> "ONNXProgram":
+    """A module from `images` to a row of named outputs, as a program for any number of images.
+
+    Args:
+        metadata: what a reader of the file should know, by name.
+    """
     shapes = {"images": {0: torch.export.Dim("batch")}}
     with _calm():
         program = torch.onnx.export(
@@ -32,6 +36,7 @@ def to_onnx(module: nn.Module, images: Tensor, names: list[str]) -> "ONNXProgram
     assert program is not None
     for node in program.model.graph:
         node.metadata_props.pop("pkg.torch.onnx.stack_trace", None)  # where on whose disk which line of code lies
+    program.model.metadata_props.update(metadata)
     return program
 
 

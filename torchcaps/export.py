@@ -1,7 +1,9 @@
 """Networks as ONNX files, each compared with torch before it counts as written."""
 
 import copy
+import json
 import os
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -50,7 +52,9 @@ class Exported(NamedTuple):
     difference: float
 
 
-def export_onnx(model: Model, path: str | Path, image_shape: tuple[int, int, int]) -> Exported:
+def export_onnx(
+    model: Model, path: str | Path, image_shape: tuple[int, int, int], metadata: Mapping[str, str] | None = None
+) -> Exported:
     """Write a network as one ONNX file, in single precision, for any number of `images` of one shape.
 
     Outputs are `scores` (batch, class); `poses` of the class capsules (batch, class, d); and `couplings` of the last
@@ -65,6 +69,8 @@ def export_onnx(model: Model, path: str | Path, image_shape: tuple[int, int, int
 
     Args:
         image_shape: channels, height and width.
+        metadata: what the file tells besides, by name, such as its classes and how an image becomes this size; that
+            images are numbers from 0 to 1, and their shape, it always tells.
     """
     _need_extra()
     target = Path(path)
@@ -80,7 +86,8 @@ def export_onnx(model: Model, path: str | Path, image_shape: tuple[int, int, int
     examples = _examples(own, image_shape)
     outputs = examples[0].exact
     try:
-        program = to_onnx(_Named(own), torch.rand(2, *image_shape), list(outputs))
+        known = {"image_shape": json.dumps(list(image_shape)), "range": "[0, 1]", **(metadata or {})}
+        program = to_onnx(_Named(own), torch.rand(2, *image_shape), list(outputs), known)
     except Exception as error:  # whatever torch's exporter met, the user hears which network it was
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ExportError(f"torch cannot write this {type(model).__name__} as ONNX: {reason}") from error

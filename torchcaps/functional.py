@@ -19,14 +19,19 @@ def length(pose: Float[Tensor, "*s d"]) -> Float[Tensor, "*s"]:
     return norm
 
 
-def squash(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s d"]:
+def squash(s: Float[Tensor, "*s d"], eps: float = 0.0) -> Float[Tensor, "*s d"]:
     """‖s‖² / (1 + ‖s‖²) · s / ‖s‖ (Sabour et al. 2017, equation 1), written without a division by zero.
 
     >>> squash(torch.tensor([3.0, 4.0])).norm()
     tensor(0.9615)
+
+    Args:
+        eps: what the released code of peer2021 adds to the squared length and to every number of the result; so a pose
+            never vanishes, and u and −u never give quite the same.
     """
     n = _wide(length(s)[..., None])
-    return s * (n / (1 + n * n)).to(s.dtype)
+    n = (n * n + eps).sqrt() if eps else n
+    return s * (n / (1 + n * n)).to(s.dtype) + eps
 
 
 def squash_exp(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s d"]:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from torchcaps._seal import sealed
 from torchcaps._version import __version__
 from torchcaps.layers import CapsuleLayer, Decoder, Head, PrimaryCapsules
 from torchcaps.layers.standardise import standardise
@@ -17,7 +18,7 @@ from torchcaps.losses import CrossEntropy, Loss, MarginLoss
 from torchcaps.schedule import Schedule, sequential
 from torchcaps.types import Parse, Record, check_record
 
-CONFIG, WEIGHTS, FORMAT = "config.json", "model.safetensors", 1
+CONFIG, WEIGHTS, FORMAT = "config.json", "model.safetensors", 2
 
 
 class Model(nn.Module):
@@ -71,20 +72,43 @@ class Model(nn.Module):
                 "state_dict with safetensors.torch.save_file"
             )
         for name, value in self.recipe["options"].items():
-            try:
-                json.dumps(value)
-            except TypeError:
+            if not _is_plain(value):
                 raise ValueError(
-                    f"option {name}={value!r} is an object that JSON cannot hold: build the model from names, or save "
-                    f"its state_dict with safetensors.torch.save_file"
-                ) from None
-        target = Path(directory)
-        target.mkdir(parents=True, exist_ok=True)
-        save_file({name: t.contiguous() for name, t in self.state_dict().items()}, target / WEIGHTS)
-        digest = hashlib.sha256((target / WEIGHTS).read_bytes()).hexdigest()
-        config = {"format": FORMAT, "torchcaps": __version__, **self.recipe, "sha256": digest}
-        (target / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
-        return target
+                    f"option {name}={value!r} is an object that JSON cannot hold: build the model from names "
+                    f"(register_routing gives a routing of yours one), or save its state_dict with "
+                    f"safetensors.torch.save_file"
+                )
+        return write_weights(self, directory, self.recipe)
+
+
+def write_weights(model: Model, directory: str | Path, facts: dict[str, Any]) -> Path:
+    """Write a network's weights, and beside them the name and options to build it with; both are covered by checksums.
+
+    Without the second file, which is written last, the first counts for nothing.
+    """
+    target = Path(directory)
+    target.mkdir(parents=True, exist_ok=True)
+    (target / CONFIG).unlink(missing_ok=True)
+    save_file({name: t.contiguous() for name, t in model.state_dict().items()}, target / WEIGHTS)
+    digest = hashlib.sha256((target / WEIGHTS).read_bytes()).hexdigest()
+    config = sealed({"format": FORMAT, "torchcaps": __version__, **facts, "sha256": digest})
+    unfinished = target / f"{CONFIG}.part"
+    unfinished.write_text(json.dumps(config, indent=2) + "\n")
+    unfinished.replace(target / CONFIG)
+    return target
+
+
+def has_plain_recipe(model: Model) -> bool:
+    """Whether a network can be built again from names and numbers alone."""
+    return bool(model.recipe) and all(map(_is_plain, model.recipe["options"].values()))
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _standardised(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:

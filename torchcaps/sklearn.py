@@ -11,6 +11,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from torchcaps.data import Batch, Dataset
+from torchcaps.data.npz import channels_first
 from torchcaps.infer import infer
 from torchcaps.models import create_model
 from torchcaps.models._assemble import widen
@@ -60,8 +61,8 @@ class Rows(Dataset):
 class CapsNetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A capsule network that is trained with `fit(X, y)` on arrays and labels of any kind.
 
-    `X` holds images, (n, height, width), (n, channels, height, width) or, where there are 1 or 3, channels last; flat
-    rows of images, with `image_shape`; or rows of any numbers, a table. Images of bytes become 0 to 1; others are
+    `X` holds images, (n, height, width), (n, channels, height, width) or, where there are 1, 3 or 4, channels last;
+    flat rows of images, with `image_shape`; or rows of any numbers, a table. Images of bytes become 0 to 1; others are
     scaled so that all numbers seen in training lie between 0 and 1, tables so that those of each column do. What is
     predicted later is scaled in the same way.
 
@@ -169,8 +170,7 @@ def _flat(X: Any) -> tuple[Any, Shape | None]:  # noqa: N803
         return X, None
     array = np.asarray(array)
     array = array[:, None] if array.ndim == 3 else array
-    if array.shape[-1] in (1, 3) and array.shape[1] not in (1, 3):  # as load_npz reads them
-        array = np.moveaxis(array, -1, 1)
+    array = channels_first(array)
     n, c, h, w = array.shape
     return array.reshape(n, c * h * w), (c, h, w)
 

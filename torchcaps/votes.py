@@ -5,7 +5,7 @@ to the votes through a few verbs: `combine` and `fold`, `agree`, `compete`, `att
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from einops import rearrange
@@ -19,6 +19,7 @@ from torchcaps.windows import Windows
 Poses = Float[Tensor, "b h w j d"]
 Coupling = Float[Tensor, "b h w i j"]
 PerChild = Float[Tensor, "b h w i"]
+PerParent = Float[Tensor, "b h w j"]
 
 
 @dataclass(eq=False)
@@ -70,6 +71,10 @@ class Votes:
         """Images, and rows and columns of parents."""
         return self.below.pose.shape[0], *self.windows.grid_out
 
+    def inside_windows(self) -> "Votes":
+        """The same votes, for which parents compete inside a window only."""
+        return replace(self, grid_wide=False)
+
     def weight(self, *, weighted: bool = True) -> PerChild | None:
         """How much each child counts: its activation, or one; nothing for those of padding. None if all count one."""
         if self.windows.missing is None:
@@ -77,9 +82,7 @@ class Votes:
         here = (~self.windows.missing).to(self.w.dtype)
         return self.act * here if weighted else here.expand(*self.lead, self.children)
 
-    def fold(
-        self, c: Float[Tensor, "#h #w #i #j #d"], *, weighted: bool = False
-    ) -> tuple[Poses, Float[Tensor, "b h w j"]]:
+    def fold(self, c: Float[Tensor, "#h #w #i #j #d"], *, weighted: bool = False) -> tuple[Poses, PerParent]:
         """Σ_i a_i c_ij û_ij and Σ_i a_i c_ij for couplings that do not depend on the image: one matmul.
 
         The couplings may differ by the parent's position and by the dimension of the pose (chen2019). The a_i are the
@@ -138,7 +141,7 @@ class Votes:
         *,
         weighted: bool = False,
         detach: bool = False,
-    ) -> tuple[Poses, Float[Tensor, "b h w j"]]:
+    ) -> tuple[Poses, PerParent]:
         """Σ_i a_i c_ij û_ij and Σ_i a_i c_ij for c = softmax over parents of ⟨û_ij, query_j⟩ + prior_ij.
 
         `weighted` is as in `fold`; `detach` takes c as a constant in the backward pass. Without a query, and with a
@@ -172,7 +175,7 @@ class Votes:
         precision: Poses | None = None,
         prior: Float[Tensor, "#b #h #w #i j"] | None = None,
         weighted: bool = False,
-    ) -> tuple[Float[Tensor, "b h w j"], Poses, Poses]:
+    ) -> tuple[PerParent, Poses, Poses]:
         """Σ_i R, Σ_i R x, Σ_i R x² for x = û − centre and R = a_i · softmax over parents of score + prior."""
         if self.grid_wide:
             logits = self.score(query=query, centre=centre, precision=precision)
@@ -220,7 +223,7 @@ class Votes:
     def _poses(self, s: Float[Tensor, "j y a m"]) -> Poses:
         return rearrange(s, "j y a (h w b) -> b h w j (a y)", **self._lead)
 
-    def _parents(self, s: Float[Tensor, "j m"]) -> Float[Tensor, "b h w j"]:
+    def _parents(self, s: Float[Tensor, "j m"]) -> PerParent:
         return rearrange(s, "j (h w b) -> b h w j", **self._lead)
 
     def _pair(self, c: Float[Tensor, "#b #h #w #i j"]) -> Float[Tensor, "#i j #m"]:

@@ -111,8 +111,8 @@ class Windows(nn.Module):
     def parents(self) -> Int[Tensor, "h w p 2"]:
         """Row and column of every parent position whose window holds the child position (h, w).
 
-        A position at the edge may be seen by fewer than the p that see others: −1, −1 stand for the rest. A child
-        reaches all the parents there, so `(parents[..., 0] >= 0).sum(-1) * j` in all.
+        A position at the edge may be seen by fewer than the p that see others, under a stride by none: −1, −1 stand for
+        the rest. A child reaches all the parents of those, `(parents[..., 0] >= 0).sum(-1) * j`.
 
         >>> Windows((3, 3), 2, window=2).parents[0, 1].tolist()
         [[0, 0], [0, 1], [-1, -1], [-1, -1]]

@@ -26,20 +26,20 @@ ARCHS = {
 
 
 class Card(NamedTuple):
-    """Bytes a second of its memory, and operations a second: in single precision, and of matrix products of TF32.
+    """Bytes a second of its memory, and operations a second in single precision: any, and of the kernels' products.
 
-    Dense figures of the makers' data sheets. Where TF32 is not allowed, the kernels take three such products for one.
+    Dense figures of the makers' data sheets. The products of our kernels are three of TF32 where that is faster.
     """
 
     name: str
     bandwidth: float
     single: float
-    tf32: float
+    of_kernels: float
 
 
 CARDS = (
-    Card("A100 80GB SXM", 2039e9, 19.5e12, 156e12),
-    Card("H100 SXM", 3350e9, 66.9e12, 494.7e12),
+    Card("A100 80GB", 2039e9, 19.5e12, 156e12 / 3),
+    Card("H100 SXM", 3350e9, 66.9e12, 494.7e12 / 3),
     Card("RTX 4090", 1008e9, 82.6e12, 82.6e12),
-    Card("MI300X", 5300e9, 163.4e12, 653.7e12),
+    Card("MI300X", 5300e9, 163.4e12, 163.4e12),
 )

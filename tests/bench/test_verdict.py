@@ -101,6 +101,13 @@ def test_chance_claim_needs_controls_that_started(control):
     assert control in verdict.reason
 
 
+def test_a_control_that_the_scale_cuts_is_not_asked_unless_it_is_the_first():
+    found = merged(results({"deep": 0.1}), results({"twin": [0.1] * 3}, on="onset"), cut=frozenset({"six"}))
+    assert word(at_chance("deep", started=["twin", "six"]), found) == "reproduced"
+    assert word(at_chance("deep", started=["six", "twin"]), found) == "undecided"
+    assert word(at_chance("deep", started=["twin", "six"]), merged(found)) == "undecided"
+
+
 def test_a_control_that_failed_undecides_any_claim():
     found = merged(results({"a": 0.1}, on="attacked"), results({"a": 0.3}, on="noise"))
     claim = below("a", 0.2, "attacked", controls=[above("a", 0.5, "noise")])
@@ -184,6 +191,16 @@ def test_what_a_scale_cuts_is_left_out_and_said():
     assert verdict.reason.endswith(f"1 {CUT}")
     assert judge(greater("k9", "k5", "accuracy"), cut).reason == CUT
     assert word(rises(["k3", "k9", "k11"], "accuracy"), found) == "not run"
+
+
+def test_of_a_mean_what_is_cut_drops_out():
+    values = {"x1": [1.0, 1.1], "x2": [3.0, 3.1], "y1": [0.5, 0.6], "y2": [9.0, 9.1]}
+    found = results(values, on="v")
+    x, y = ([At(f"{name}{k}", "v") for k in (1, 2)] for name in "xy")
+    assert judge(greater(x, y), found).estimate == pytest.approx(2.05 - 4.8)
+    cut = Evidence(found.numbers, cut=frozenset({"x2", "y2"}))
+    assert judge(greater(x, y), cut).estimate == pytest.approx(0.5)
+    assert judge(greater(x, y), Evidence(found.numbers, cut=frozenset({"y1", "y2"}))).reason == CUT
 
 
 def test_absent_rows_are_not_run_and_say_why():

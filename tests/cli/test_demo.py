@@ -44,7 +44,21 @@ def test_quick_demo_goes_through_on_any_machine(no_mnist, tmp_path):
             assert score["count"] == 64
             assert f"{100 * score['value']:.1f} %" in done.output
             assert f"{100 * score['value']:.1f} %" in page
-    assert results["rows"][0]["decoder"] > 0
+    caps, inverted, conv = results["rows"]
+    assert caps["decoder"] > 0
+    assert caps["dead"][1] == 210
+    assert (inverted["dead"], conv["dead"], conv["dynamics"]) == (None, None, None)
+    assert all(f"{row['dynamics']:.2f}" in done.output and 0 < row["dynamics"] < 1 for row in (caps, inverted))
+    for text in (
+        "This shows how to look, not who wins: one seed, 256 images",
+        "a decoder of 1,936,144 parameters beside CapsNet",
+        "Training loss (logarithmic axis)",
+        "Mean over 64 images",
+        "The tree of the first",
+        "added to it: 0",
+        "16 numbers, length 0.",
+    ):
+        assert text in page
     assert page.count("Reconstructions of") == 2 * 16
 
 

@@ -42,7 +42,7 @@ def test_the_papers_input(name):
 @pytest.mark.parametrize("name", list_models())
 def test_other_images_and_classes(name):
     size = 2 if name == "peer2021/sign" else (44, 37)
-    step(name, width=SMALL, num_classes=3, in_chans=2, image_size=size)
+    step(name, width=SMALL, conv_width=0.5, num_classes=3, in_chans=2, image_size=size)
 
 
 @pytest.mark.parametrize(

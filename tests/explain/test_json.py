@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -59,6 +59,17 @@ def parses(draw):
     if draw(st.booleans()):
         couplings[0].view(-1)[0] = math.nan
     return structure, Parse(numbers(b, structure.layers[-1].types), capsules, couplings, [])
+
+
+def test_trees_are_equal_to_the_last_bit():
+    one, two = parse_trees(convolutional(), torch.rand(2, *IMAGE))
+    assert one == Tree.from_json(one.to_json())
+    assert one != two
+    assert one != "a tree"
+    bent = one.couplings[1].clone()
+    bent[0, 0, 20, 1] = math.nextafter(float(bent[0, 0, 20, 1]), 1)
+    assert one != replace(one, couplings=(one.couplings[0], bent))
+    assert one != replace(one, structure=replace(one.structure, classes=("x", "y", "z")))
 
 
 def same(one, two):

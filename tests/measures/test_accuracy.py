@@ -4,13 +4,28 @@ import math
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 
+from tests.measures.scripted import Numbered
 from torchcaps.data import Overlapping, Sign, Stored
 from torchcaps.data.glyphs import load_glyphs
 from torchcaps.infer import evaluating
-from torchcaps.measures import accuracy, correct, wilson
+from torchcaps.losses import make_loss
+from torchcaps.measures import (
+    Accuracy,
+    Predictions,
+    Score,
+    accuracy,
+    correct,
+    measure,
+    usual_threshold,
+    walk,
+    wilson,
+)
 from torchcaps.network import ConvNet
+from torchcaps.types import Parse
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +152,66 @@ def test_a_perfect_and_a_hopeless_network():
         net.body[1].weight.copy_(-torch.eye(4))
     assert accuracy(net, data).value == 0
     assert accuracy(ConvNet(nn.Sequential(nn.Flatten(), nn.Linear(1, 2))), Sign(count=30)).count == 30
+
+
+def told(scores, labels, threshold=None, classes="abcd", **options):
+    net = ConvNet(nn.Identity())
+    net.forward = lambda x, record="none": Parse(scores[x[:, 0, 0, 0].long()], [], [], [])
+    data = Numbered(range(len(scores)), labels, tuple(classes))
+    return walk(net, data, [Accuracy(threshold), Predictions(threshold)], **options)
+
+
+def test_outcomes_classes_and_confusions():
+    scores = torch.eye(4)[[0, 0, 1, 2, 2, 2, 0]]
+    labels = torch.tensor([0, 0, 1, 1, 2, 2, 2])[:, None]
+    found, said = told(scores, labels, batch_size=3)
+    assert found.right.tolist() == [True, True, True, False, True, True, False]
+    assert len(found.outcomes) == 4  # a byte, in base64
+    assert (found.hits, found.count, found.score) == (5, 7, Score.of(5, 7))
+    assert {name: (s.value, s.count) for name, s in found.by_class.items()} == {
+        "a": (1, 2),
+        "b": (0.5, 2),
+        "c": (pytest.approx(2 / 3), 3),
+    }
+    assert found.confusion == ((2, 0, 0, 0), (0, 1, 1, 0), (1, 0, 2, 0), (0, 0, 0, 0))
+    assert (said.named, said.shown) == ((3, 1, 3, 0), (2, 2, 3, 0))
+    assert said.largest == pytest.approx(3 / 7)
+
+
+def test_confusions_of_sets():
+    """A pair of which one is missed, a set that is too large, one that is empty, and scores that are no numbers."""
+    scores = torch.tensor([[0.9, 0.0, 0.8, 0.0], [0.9, 0.8, 0.7, 0.0], [0.1, 0.1, 0.1, 0.1], [math.nan, 0.9, 0.0, 0.0]])
+    labels = torch.tensor([[0, 1], [0, 1], [3, 3], [1, 1]])
+    found, said = told(scores, labels, 0.5)
+    assert found.confusion == ((2, 0, 0, 0), (0, 1, 1, 0), (0, 0, 0, 0), (0, 0, 0, 0))
+    assert (found.hits, found.shown) == (0, (2, 3, 0, 1))
+    assert (said.named, said.shown) == ((2, 1, 2, 0), (2, 3, 0, 1))
+    best, _ = told(scores, labels)
+    assert best.confusion[0] == (2, 0, 0, 0)
+    assert best.confusion[3] == (1, 0, 0, 0)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.permutations(range(9)), st.integers(1, 9))
+def test_order_and_batch_size_change_nothing_but_the_order_of_outcomes(order, batch_size):
+    scores, labels = torch.rand(9, 4, generator=torch.Generator().manual_seed(1)), (torch.arange(9) % 4)[:, None]
+    plain, _ = told(scores, labels)
+    turned, _ = told(scores[list(order)], labels[list(order)], batch_size=batch_size)
+    assert (turned.hits, turned.confusion, turned.shown) == (plain.hits, plain.confusion, plain.shown)
+    assert torch.equal(turned.right, plain.right[list(order)])
+
+
+def test_diverse_data_asks_for_sets(digits):
+    """One object or two: the network must know how many, by a threshold that its loss gives."""
+    pairs, diverse = Overlapping(digits), Overlapping(digits, single=0.5)
+    thresholds = {
+        name: usual_threshold(ConvNet(nn.Identity(), loss=make_loss(name)), diverse)
+        for name in ("margin", "spread", "bce", "bce_lengths", "ce")
+    }
+    assert thresholds == {"margin": 0.5, "spread": 0.5, "bce": 0.0, "bce_lengths": 0.5, "ce": 0.0}
+    net = tiny(36)
+    assert usual_threshold(net, pairs) is None
+    assert measure(net, "clean", pairs)["clean"] == accuracy(net, pairs)
+    assert measure(net, "clean", diverse)["clean"] == accuracy(net, diverse, threshold=0.0)
+    assert measure(net, "clean", diverse)["clean"] != accuracy(net, diverse)
+    assert measure(net, "clean", diverse, threshold=9.0)["clean"].value == 0

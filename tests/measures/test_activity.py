@@ -37,6 +37,11 @@ def test_one_dead_capsule_of_four():
     assert primary.deviations == pytest.approx((0.2, 0.1, 0.1, 0.0))
 
 
+def test_active_is_at_least_the_threshold():
+    primary, _ = measured([layer([0.25, 0.2]), layer([1.0])], Activity(eps=0.25)).layers
+    assert primary.cas == 1
+
+
 def test_death_asks_for_both_mean_and_deviation():
     """A capsule that is low but moves lives, and so does one that is constant and high."""
     acts = [layer([0.0, 0.9, 0.01, 0.02], [0.02, 0.9, 0.01, 0.02]), layer([1.0], [1.0])]
@@ -79,8 +84,6 @@ def test_it_says_what_has_no_activation():
     assert normed.layers[1].cdr is None
     raw = measured([torch.rand(4, 1, 1, 2), torch.rand(4, 1, 1, 2)], routing=lambda s: Dynamic(s, squash=identity))
     assert "not squashed" in raw.layers[1].why
-    nothing = walk(create_model("chen2019/lenet"), Numbered([0]), [])
-    assert nothing == []
     inverted = create_model("tsai2020/inverted_simple", width=0.1)
     measure = Activity()
     measure.begin(inverted, Numbered([0]))

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from torchcaps.cli import app
 from torchcaps.data import Overlapping, Sign
 from torchcaps.data.glyphs import load_glyphs
-from torchcaps.measures import measure
+from torchcaps.measures import accuracy, measure
 from torchcaps.models import create_model
 
 
@@ -78,3 +78,12 @@ def test_mistakes(trained):
     other = ask()
     assert other.exit_code != 0
     assert "trained to tell cat, dog, but the test images show 0, 1" in str(other.exception)
+
+
+def test_sets_of_objects(trained):
+    """DiverseMultiMNIST is judged by a threshold, which can be told."""
+    trained.model = create_model("gu2021/convnet_avg", width=0.02, image_size=36)
+    trained.data = Overlapping(trained.data, single=1 / 6)
+    usual = json.loads(ask("--json").output)["clean"]["accuracy"]
+    assert usual == accuracy(trained.model, trained.data, threshold=0.0).value
+    assert json.loads(ask("--json", "--threshold", "1000").output)["clean"]["accuracy"] == 0

@@ -5,7 +5,8 @@ import json
 import pytest
 import torch
 
-from torchcaps.models import create_model, from_pretrained, list_models
+from torchcaps._seal import SEAL, sealed
+from torchcaps.models import card, create_model, from_pretrained, list_models
 from torchcaps.models._assemble import feature_shape
 
 
@@ -35,12 +36,18 @@ def test_unknown_names_are_answered_with_the_nearest(name, hint):
         ({"reconstruction": "some"}, "reconstruction='some' is not allowed"),
         ({"width": 0.0}, "width=0.0 is not allowed: it must be a positive number"),
         ({"width": "0.5"}, "width='0.5' is not allowed"),
+        ({"conv_width": -1}, "conv_width=-1 is not allowed: it must be a positive number"),
+        ({"init_std": 0.0}, "init_std=0.0 is not allowed: it must be a positive number"),
         ({"num_classes": 0}, "num_classes=0 is not allowed: a whole number of at least 1"),
         ({"in_chans": "3"}, "in_chans='3' is not allowed"),
         ({"image_size": (28,)}, r"image_size=\(28,\) is not allowed: give one integer, or two"),
         ({"image_size": 28.0}, r"image_size=28\.0 is not allowed"),
         ({"image_size": 0}, "image_size=0 is not allowed"),
         ({"routing": None}, "routing=None is not allowed: give a name or a factory"),
+        (
+            {"routing_options": {"itres": 2}},
+            "routing_options has 'itres', which is not allowed: the routing takes iters",
+        ),
         ({"image_size": 6}, r"the backbone cannot take images of \(1, 6, 6\)"),
         ({"image_size": 12}, "is larger than the grid"),
     ],
@@ -73,6 +80,16 @@ def test_a_backbone_must_return_a_feature_map():
         feature_shape(torch.nn.Flatten(), (1, 8, 8))
 
 
+@pytest.mark.parametrize("name", [name for name in list_models() if card(name).routing])
+def test_with_a_backbone_of_ones_own_the_papers_is_not_built(name, monkeypatch):
+    built = []
+    monkeypatch.setattr(torch.nn.Conv2d, "reset_parameters", lambda self: built.append(self.kernel_size))
+    backbone = torch.nn.Identity()
+    create_model(name, width=0.1, backbone=backbone)
+    primary = 2 if card(name).routing == "em" and name.startswith("tsai2020") else 1
+    assert len(built) == (0 if name == "peer2021/sign" else primary)
+
+
 def test_patterns():
     assert list_models("peer2021/*") == ["peer2021/em", "peer2021/rba", "peer2021/sign"]
     assert list_models("nothing*") == []
@@ -84,8 +101,18 @@ def saved(tmp_path):
     return tmp_path
 
 
-def edit(path, **changes):
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+def edit(path, *, seal=True, **changes):
+    facts = {**json.loads(path.read_text()), **changes}
+    del facts[SEAL]
+    path.write_text(json.dumps(sealed(facts) if seal else {**facts, SEAL: json.loads(path.read_text())[SEAL]}))
+
+
+@pytest.mark.parametrize("changes", [{"name": "peer2021/rba"}, {"options": {"routing": "em"}}, {"torchcaps": "9"}])
+def test_a_recipe_that_was_edited_is_refused(saved, changes):
+    """Even where the weights would fit: with another routing it would be another network."""
+    edit(saved / "config.json", seal=False, **changes)
+    with pytest.raises(ValueError, match=r"config\.json was changed after it was written: its checksum differs"):
+        from_pretrained(saved)
 
 
 def test_damage_is_named(saved):

@@ -6,7 +6,6 @@ import torch
 
 from tests.routing.twins import KINDS, assert_twin, norm
 from torchcaps.routing import EM
-from torchcaps.routing.em import UNIT_EPS
 from torchcaps.types import RoutingShape
 
 
@@ -30,12 +29,16 @@ def twin(routing, votes, children, position):
                 p.append(act[j] * exponent.exp() / (2 * math.pi * var[j]).prod().sqrt())
             r[i] = [x / sum(p) for x in p]
     if routing.output == "length":
-        mu = [a * m / (norm(m) + UNIT_EPS) for a, m in zip(act, mu, strict=True)]
+        mu = [a * m / (norm(m) + routing.unit_eps) for a, m in zip(act, mu, strict=True)]
     return mu, act
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("options", [{}, {"output": "length"}, {"iters": 2, "variance_floor": 0.1}], ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"output": "length"}, {"output": "length", "unit_eps": 0.1}, {"iters": 2, "variance_floor": 0.1}],
+    ids=" ".join,
+)
 def test_equals_its_twin(kind, options):
     assert_twin(twin, partial(EM, **options), kind)
 
@@ -44,9 +47,23 @@ def test_temperature_is_a_function_of_the_iteration():
     assert_twin(twin, partial(EM, inverse_temperature=lambda t: 0.1 * (t + 1)), "connected")
 
 
+def test_betas_start_at_zero_or_drawn():
+    shape = RoutingShape((1, 1), 2, 4000, 2, 2)
+    plain, drawn = EM(shape), EM(shape, beta_std=0.3)
+    assert not plain.beta_u.any()
+    assert not plain.beta_a.any()
+    for beta in (drawn.beta_u, drawn.beta_a):
+        assert beta.std().item() == pytest.approx(0.3, rel=0.05)
+    assert not torch.equal(drawn.beta_u, drawn.beta_a)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"output": "pose"}, "output='pose' is not allowed"), ({"variance_floor": 0.0}, "variance_floor=0.0 is not")],
+    [
+        ({"output": "pose"}, "output='pose' is not allowed"),
+        ({"variance_floor": 0.0}, "variance_floor=0.0 is not"),
+        ({"unit_eps": 0.0}, "unit_eps=0.0 is not allowed: it must be positive"),
+    ],
 )
 def test_bad_options_are_named(options, message, no_shape_checks):
     with pytest.raises(ValueError, match=message):

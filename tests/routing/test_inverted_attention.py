@@ -7,6 +7,7 @@ from tests.routing.twins import KINDS, assert_twin, softmax
 from torchcaps.layers import ActivationHead, CapsuleLayer, PrimaryCapsules
 from torchcaps.network import CapsNet
 from torchcaps.routing import InvertedAttention
+from torchcaps.types import CapsShape, Capsules
 
 
 def layer_norm(p, norm):
@@ -18,7 +19,7 @@ def layer_norm(p, norm):
 
 def twin(routing, votes, children, position):
     parents, kids = range(len(votes[0])), range(len(children))
-    p = [torch.zeros_like(votes[0][0]) for _ in parents]
+    p = [torch.zeros_like(votes[0][0]) if routing.first is None else routing.first[j] for j in parents]
     for t in range(routing.iters):
         a = [[routing.scale * (p[j] @ votes[i][j]) for j in parents] for i in kids]
         r = [softmax(row) for row in a]
@@ -39,7 +40,9 @@ def twin(routing, votes, children, position):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "options", [{}, {"norm": False, "iters": 3}, {"scale": True, "iters": 3}, {"activations": True}], ids=str
+    "options",
+    [{}, {"norm": False, "iters": 3}, {"scale": True, "iters": 3}, {"activations": True}, {"start": "random"}],
+    ids=str,
 )
 def test_equals_its_twin(kind, options):
     assert_twin(twin, partial(InvertedAttention, **options), kind)
@@ -50,3 +53,16 @@ def test_scores_cannot_be_activations_that_are_all_one():
     layer = CapsuleLayer(primary.shape_out, 3, routing=InvertedAttention)
     with pytest.raises(ValueError, match="InvertedAttention gives every capsule activation 1: use LinearHead"):
         CapsNet(torch.nn.Identity(), primary, [layer], ActivationHead(layer.shape_out))
+
+
+def test_learned_first_poses_begin_at_zero_and_learn():
+    layers = [
+        CapsuleLayer(CapsShape((1, 1), 4, 8), 3, routing=partial(InvertedAttention, start=s))
+        for s in ("zeros", "learned")
+    ]
+    layers[1].load_state_dict(layers[0].state_dict(), strict=False)
+    below = Capsules(torch.randn(2, 1, 1, 4, 8), torch.ones(2, 1, 1, 4))
+    zeros, learned = (layer(below).pose for layer in layers)
+    torch.testing.assert_close(learned, zeros)
+    learned[..., 0].sum().backward()
+    assert layers[1].routing.first.grad.abs().max() > 0

@@ -1,9 +1,12 @@
 from functools import partial
 
 import pytest
+import torch
 
 from tests.routing.twins import KINDS, assert_twin, softmax
+from torchcaps.layers import CapsuleLayer
 from torchcaps.routing import SelfRouting
+from torchcaps.types import Capsules, RoutingShape
 
 
 def twin(routing, votes, children, position):
@@ -21,6 +24,20 @@ def twin(routing, votes, children, position):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("bias", [False, True])
-def test_equals_its_twin(kind, bias):
-    assert_twin(twin, partial(SelfRouting, bias=bias), kind)
+@pytest.mark.parametrize("options", [{}, {"bias": True}, {"bias": True, "gate_init": "zero"}], ids=" ".join)
+def test_equals_its_twin(kind, options):
+    assert_twin(twin, partial(SelfRouting, **options), kind)
+
+
+def test_as_released_every_child_starts_undecided_and_decides_in_time():
+    layer = CapsuleLayer(**KINDS["connected"], routing=partial(SelfRouting, bias=True, gate_init="zero"))
+    pose = torch.randn(2, *layer.shape_in.grid, layer.shape_in.n, layer.shape_in.d)
+    [state] = layer.route(Capsules(pose, pose.norm(dim=-1)), "last")
+    torch.testing.assert_close(state.coupling, torch.full_like(state.coupling, 1 / layer.shape_out.n))
+    state.pose.square().sum().backward()
+    assert layer.routing.gate.grad.any()
+
+
+def test_unknown_start_is_named(no_shape_checks):
+    with pytest.raises(ValueError, match="gate_init='one' is not allowed: choose 'fan_in' or 'zero'"):
+        SelfRouting(RoutingShape((1, 1), 2, 2, 2, 2), gate_init="one")

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from tests.routing.twins import KINDS, assert_twin
+from torchcaps.layers import CapsuleLayer
 from torchcaps.routing import Variational
-from torchcaps.types import RoutingShape
+from torchcaps.types import Capsules, RoutingShape
 
 
 def twin(routing, votes, children, position):
@@ -46,6 +47,30 @@ def twin(routing, votes, children, position):
 @pytest.mark.parametrize("options", [{}, {"alpha0": 0.5, "kappa0": 2.0, "iters": 2}], ids=" ".join)
 def test_equals_its_twin(kind, options):
     assert_twin(twin, partial(Variational, **options), kind)
+
+
+def test_as_released_it_begins_in_windows_and_goes_on_across_the_grid():
+    """One step of a layer whose parents compete inside a window, the others of one whose parents compete everywhere."""
+    released = partial(Variational, first_in_window=True)
+    layers = [
+        CapsuleLayer(**KINDS["convolutional"], routing=routing, competition=competition).double()
+        for routing, competition in ((released, "grid"), (Variational, "window"), (Variational, "grid"))
+    ]
+    for layer in layers[1:]:
+        layer.load_state_dict(layers[0].state_dict())
+    pose = torch.randn(2, *layers[0].shape_in.grid, layers[0].shape_in.n, layers[0].shape_in.d, dtype=torch.double)
+    below = Capsules(pose, pose.norm(dim=-1))
+    found, windows = layers[0].route(below, "all"), layers[0].windows
+    state = None
+    for t, layer in enumerate((layers[1], layers[2], layers[2])):
+        state = layer.step(layer.votes(below), state, t, record=True)
+        torch.testing.assert_close(found[t].pose, state.pose)
+        torch.testing.assert_close(found[t].act, state.act)
+        torch.testing.assert_close(found[t].coupling, state.coupling)
+    reached = windows.by_child(found[0].coupling).sum((-2, -1))
+    torch.testing.assert_close(reached, (windows.parents[..., :1] >= 0).sum(2).double().expand_as(reached))
+    torch.testing.assert_close(windows.by_child(found[1].coupling).sum((-2, -1)), torch.ones_like(reached))
+    assert not torch.allclose(found[0].pose, layers[2].route(below, "all")[0].pose)
 
 
 @pytest.mark.parametrize("name", ["alpha0", "kappa0"])

@@ -155,12 +155,21 @@ def test_a_damaged_later_one_drives_out_none(tmp_path):
     assert checkpoint.listed(tmp_path) == [*paths[1:], last]
 
 
-def test_leftovers_are_tidied(tmp_path):
-    (path,) = save_steps(tmp_path, 1)
-    (tmp_path / "step-000000002.part").write_bytes(b"half")
-    checkpoint.tidy(tmp_path)
-    assert list(tmp_path.iterdir()) == [path]
-    checkpoint.tidy(tmp_path / "nowhere")
+def test_more_are_kept_if_asked_and_one_at_the_end(tmp_path):
+    paths = [checkpoint.save(tmp_path, step, Checkpoint({"step": step}, TENSORS), keep=3) for step in range(1, 6)]
+    assert checkpoint.listed(tmp_path) == paths[-3:]
+    checkpoint.prune(tmp_path, 1)
+    assert checkpoint.listed(tmp_path) == paths[-1:]
+
+
+def test_a_dangling_last_one_hides_no_good_one(tmp_path):
+    (path,) = save_steps(tmp_path, 9)
+    (tmp_path / "step-000000010.safetensors").symlink_to(tmp_path / "nowhere")
+    found, problems = checkpoint.newest(tmp_path)
+    assert found.record["step"] == 9
+    assert "step-000000010.safetensors" in problems[0]
+    path.unlink()
+    assert checkpoint.newest(tmp_path)[0] is None
 
 
 SMALL = {"width": 0.1, "reconstruction": "none"}

@@ -17,9 +17,9 @@ from torchcaps.train import checkpoint, fit
 from torchcaps.train.run import CHECKPOINTS
 
 # 39 images in batches of 8, the last of 7, which two cannot share evenly: 20 steps in four epochs.
-TOLD = {"overfit": 39, "batch_size": 8, "precision": "64", "seed": 3}
+SETTINGS = {"overfit": 39, "batch_size": 8, "precision": "64", "seed": 3}
 TRAIN = ["train", "sabour2017/capsnet", "--data", "glyphs", "--set", "width=0.04"]
-TRAIN += [word for name, value in TOLD.items() for word in ("--set", f"{name}={value}")]
+TRAIN += [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
 
 
 def run(out, *options, launcher=()):
@@ -32,7 +32,7 @@ def run(out, *options, launcher=()):
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     out = tmp_path_factory.mktemp("ddp") / "alone"
-    fit("sabour2017/capsnet", "glyphs", options={"width": 0.04}, epochs=4, out=out, quiet=True, **TOLD)
+    fit("sabour2017/capsnet", "glyphs", options={"width": 0.04}, epochs=4, out=out, quiet=True, **SETTINGS)
     return out
 
 

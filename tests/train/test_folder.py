@@ -5,9 +5,10 @@ import subprocess
 
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageOps
 
 from benchmarks.kill import TORCHCAPS
+from torchcaps.data import look_through
 
 SHAPES = ("circle", "cross", "stripes")
 MODES = ("RGB", "RGB", "L", "RGBA", "P", "LA")
@@ -43,25 +44,38 @@ def pictures(tmp_path):
     return tmp_path / "my pictures"
 
 
-def torchcaps(*arguments):
+def torchcaps(*arguments, says=""):
     done = subprocess.run([TORCHCAPS, *arguments], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert "Warning" not in done.stderr
+    assert done.stderr.startswith(says)
     return json.loads(done.stdout)
+
+
+def read_as_told(file, metadata):
+    """What somebody makes of a file who has nothing but Pillow and what the ONNX file says of itself."""
+    _, height, width = json.loads(metadata["image_shape"])
+    assert (metadata["channels"], metadata["range"], metadata["fit"]) == ("red, green, blue", "[0, 1]", "crop")
+    assert "Image.Resampling.BILINEAR" in metadata["resize"]
+    picture = Image.open(file).convert("RGBA")
+    ground = Image.new("RGBA", picture.size, metadata["background"])
+    flat = Image.alpha_composite(ground, picture).convert("RGB")
+    return np.asarray(ImageOps.fit(flat, (width, height), Image.Resampling.BILINEAR), np.float32) / 255
 
 
 def test_from_pictures_to_onnx(pictures, tmp_path):
     import onnxruntime
 
     run = tmp_path / "a run"
-    told = torchcaps("train", "mitterreiter2023/capsnet", "--data", pictures, "--out", run, "--image-size", "32",
+    said = torchcaps("train", "mitterreiter2023/capsnet", "--data", pictures, "--out", run, "--image-size", "32",
                      "--epochs", "8", "--set", "width=0.1", "--set", "layers=2", "--set", "batch_size=16",
-                     "--set", "lr=0.005", "--json")  # fmt: skip
-    assert told["run"] == str(run)
-    assert told["epoch"] == 7
+                     "--set", "lr=0.005", "--fit", "crop", "--balance", "--json",
+                     says=f"{pictures}: 200 images of 3 classes (circle 67, cross 67, stripes 66), each")  # fmt: skip
+    assert said["run"] == str(run)
+    assert said["epoch"] == 7
     judged = torchcaps("evaluate", run, "--json")["clean"]
-    assert judged["count"] == 39
+    assert judged["count"] == len(look_through(pictures).parts()["test"]) > 20
     assert judged["accuracy"] > 0.7
     files = [pictures / shape / f"nr {k}.png" for k, shape in enumerate(SHAPES)]
     answers = torchcaps("predict", run, *files, "--explain", "--json")
@@ -73,6 +87,10 @@ def test_from_pictures_to_onnx(pictures, tmp_path):
     assert facts["classes"] == list(SHAPES)
     assert facts["images"] == ["batch", 3, 32, 32]
     session = onnxruntime.InferenceSession(str(target))
-    pixels = [np.asarray(Image.open(file).convert("RGB").resize((32, 32)), np.float32) / 255 for file in files]
-    scores = session.run(["scores"], {session.get_inputs()[0].name: np.stack(pixels).transpose(0, 3, 1, 2)})[0]
-    assert [SHAPES[k] for k in scores.argmax(1)] == [answer["class"] for answer in answers]
+    metadata = session.get_modelmeta().custom_metadata_map
+    pixels = np.stack([read_as_told(file, metadata) for file in files]).transpose(0, 3, 1, 2)
+    scores = session.run(["scores"], {session.get_inputs()[0].name: pixels})[0]
+    classes = json.loads(metadata["classes"])
+    assert [classes[k] for k in scores.argmax(1)] == [answer["class"] for answer in answers]
+    shares = scores.max(1) / scores.sum(1)  # as the margin loss reads lengths
+    assert shares.tolist() == pytest.approx([answer["probability"] for answer in answers], abs=1e-4)

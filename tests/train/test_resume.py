@@ -40,21 +40,29 @@ PLUGS = [("train_on", 0), ("train_on", 2), ("train_on", 4), ("_end_epoch", 5), (
 
 @pytest.mark.parametrize("name", TRAININGS)
 def test_stopped_again_and_again(name, tmp_path, monkeypatch, glyphs):
-    model, told = TRAININGS[name]
-    told = {"epochs": 3, "batch_size": 16, "save_every": 3, "seed": 5, "deterministic": True, "quiet": True, **told}
+    model, settings = TRAININGS[name]
+    settings = {
+        "epochs": 3,
+        "batch_size": 16,
+        "save_every": 3,
+        "seed": 5,
+        "deterministic": True,
+        "quiet": True,
+        **settings,
+    }
     peace, fire = tmp_path / "peace", tmp_path / "fire"
-    alone = fit(model(), glyphs, out=peace, **told)
+    alone = fit(model(), glyphs, out=peace, **settings)
     resumed_at = []
     for method, step in PLUGS:
         with monkeypatch.context() as patch:
             _pull(patch, method, step)
             with pytest.raises(StopError):
-                fit(model(), glyphs, out=fire, resume=fire.exists(), **told)
+                fit(model(), glyphs, out=fire, resume=fire.exists(), **settings)
         found, problems = checkpoint.newest(fire / CHECKPOINTS)
         resumed_at.append(found.record["step"] if found else 0)
         assert not problems
     assert resumed_at == [0, 0, 3, 3, 3, 5, 6, 9, 12]
-    end = fit(model(), glyphs, out=fire, resume=True, **told)
+    end = fit(model(), glyphs, out=fire, resume=True, **settings)
     assert differences(peace, fire) == []
     assert len(end.history) == 3
     for (key, weight), other in zip(alone.model.state_dict().items(), end.model.state_dict().values(), strict=True):
@@ -73,23 +81,23 @@ def _pull(patch, method, step):
 
 
 def test_a_finished_training_goes_on_with_more_epochs(tmp_path, glyphs):
-    told = {"options": SMALL, "batch_size": 16, "deterministic": True, "quiet": True}
-    fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / "once", epochs=2, **told)
-    fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / "twice", epochs=1, **told)
-    fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / "twice", epochs=2, resume=True, **told)
+    settings = {"options": SMALL, "batch_size": 16, "deterministic": True, "quiet": True}
+    fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / "once", epochs=2, **settings)
+    fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / "twice", epochs=1, **settings)
+    fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / "twice", epochs=2, resume=True, **settings)
     assert differences(tmp_path / "once", tmp_path / "twice") == []
-    again = fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / "twice", epochs=2, resume=True, **told)
+    again = fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / "twice", epochs=2, resume=True, **settings)
     assert len(again.history) == 2
     assert differences(tmp_path / "once", tmp_path / "twice") == []
 
 
 def test_a_damaged_last_checkpoint_costs_only_time(tmp_path, glyphs, capsys):
-    told = {"options": SMALL, "batch_size": 16, "save_every": 2, "epochs": 1, "deterministic": True}
+    settings = {"options": SMALL, "batch_size": 16, "save_every": 2, "epochs": 1, "deterministic": True}
     for name in ("peace", "fire"):
-        fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / name, quiet=True, **told)
+        fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / name, quiet=True, **settings)
     last = checkpoint.listed(tmp_path / "fire" / CHECKPOINTS)[-1]
     last.write_bytes(last.read_bytes()[:-1])
-    fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / "fire", resume=True, **told)
+    fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / "fire", resume=True, **settings)
     assert "passed over" in capsys.readouterr().err
     assert differences(tmp_path / "peace", tmp_path / "fire") == []
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -29,9 +30,9 @@ def toolbox(seed: int) -> Iterator[None]:
     np.random.seed(seed % 2**32)
     random.seed(seed)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):  # its data loaders draw from torch
             warnings.filterwarnings("ignore", module=r"(art|tqdm)\.")
-            _check()
+            require()
             yield
     finally:
         logger.setLevel(level)
@@ -39,11 +40,12 @@ def toolbox(seed: int) -> Iterator[None]:
         random.setstate(of_python)
 
 
-def _check() -> None:
+def require() -> None:
+    """Say what is missing where the extra `attacks` is."""
     try:
         import art.attacks.evasion  # type: ignore[import-untyped]  # noqa: F401
     except ModuleNotFoundError as missing:
-        raise ModuleNotFoundError(f"this attack needs {missing.name}: pip install 'torchcaps[attacks]'") from missing
+        raise ModuleNotFoundError(f"attacks need {missing.name}: pip install 'torchcaps[attacks]'") from missing
 
 
 class Scores(nn.Module):
@@ -60,19 +62,6 @@ class Scores(nn.Module):
         """The scores of images, wherever the network lives."""
         (model,) = self._model
         return self._read(model(ready(model, images)).scores).float().cpu()
-
-
-class Summed(nn.Module):
-    """A loss summed over the images instead of averaged, so that an image's gradient knows nothing of its batch."""
-
-    def __init__(self, loss: nn.Module) -> None:
-        super().__init__()
-        self.loss = loss
-
-    def forward(self, scores: Float[Tensor, "b n"], targets: Float[Tensor, "b n"]) -> Float[Tensor, ""]:
-        """The loss of scores against multi-hot targets."""
-        total: Tensor = self.loss(scores, targets) * len(scores)
-        return total
 
 
 def find_loss(model: Model, loss: str | nn.Module) -> nn.Module:
@@ -109,7 +98,7 @@ def classifier(
 
     return PyTorchClassifier(
         Scores(model, read),
-        loss=Summed(loss),
+        loss=loss,
         input_shape=tuple(images.shape[1:]),
         nb_classes=infer(model, images[:1]).scores.shape[-1],
         clip_values=clip,
@@ -118,6 +107,6 @@ def classifier(
     )
 
 
-def array(tensor: Tensor) -> "np.ndarray[Any, Any]":
+def array(tensor: Tensor) -> np.ndarray:
     """A tensor as the array that ART takes."""
     return tensor.detach().float().cpu().numpy()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import torch
-from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -120,7 +119,8 @@ def bounded(
 
 def length(moved: Float[Tensor, "b c h w"]) -> Float[Tensor, "b 1 1 1"]:
     """The L2 norm of each perturbation."""
-    return rearrange(moved, "b c h w -> b (c h w)").norm(dim=-1)[:, None, None, None]
+    norms: Tensor = torch.linalg.vector_norm(moved, dim=(1, 2, 3), keepdim=True)
+    return norms
 
 
 def single(labels: Int[Tensor, "b k"]) -> Int[Tensor, " b"]:
@@ -131,3 +131,12 @@ def single(labels: Int[Tensor, "b k"]) -> Int[Tensor, " b"]:
             f"success against several objects is not defined"
         )
     return labels[:, 0]
+
+
+def bound_in_words(attack: Attack, eps: str = "eps") -> str:
+    """How an attack's perturbations are bounded, for titles and notes.
+
+    >>> bound_in_words(Attack(0.1, "l2"))
+    'L2 ≤ eps, images from 0 to 1, clipped'
+    """
+    return f"{SIGNS[attack.norm]} ≤ {eps}, images from 0 to 1, {'clipped' if attack.clip else 'not clipped'}"

@@ -28,5 +28,5 @@ class Noise(Attack):
         self, model: Model, images: Float[Tensor, "b c h w"], labels: Int[Tensor, " b"]
     ) -> Float[Tensor, "b c h w"]:
         """Drawn from the seed, whatever the network."""
-        drawn = torch.randn(images.shape, generator=torch.Generator().manual_seed(self.seed)).to(images)
+        drawn = torch.randn(images.shape, generator=torch.Generator().manual_seed(self.seed % 2**63)).to(images)
         return images + self.eps * (drawn.sign() if self.norm == "linf" else drawn / length(drawn))

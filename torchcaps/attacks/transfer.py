@@ -6,7 +6,7 @@ from typing import ClassVar
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from torchcaps.attacks._base import Attack
+from torchcaps.attacks._base import Attack, frozen
 from torchcaps.attacks.fgsm import FGSM
 from torchcaps.network import Model
 
@@ -37,4 +37,6 @@ class Transfer(Attack):
         self, model: Model, images: Float[Tensor, "b c h w"], labels: Int[Tensor, " b"]
     ) -> Float[Tensor, "b c h w"]:
         """What the substitute gets wrong."""
-        return self.through(self.eps, self.norm, self.clip, self.seed)(self.substitute, images, labels)
+        with frozen(self.substitute):
+            attack = self.through(self.eps, self.norm, self.clip, self.seed)
+            return attack.search(self.substitute, images, labels)

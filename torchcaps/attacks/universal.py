@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -17,6 +17,8 @@ from torchcaps.losses import multi_hot
 from torchcaps.network import Model
 
 LATENT = 100
+Aim = Literal["wrong", "away"]
+AIMS: tuple[Aim, ...] = get_args(Aim)
 
 
 class PerturbationGenerator(nn.Module):
@@ -49,7 +51,7 @@ class PerturbationGenerator(nn.Module):
 
     def forward(self, latent: Float[Tensor, "b z"], eps: float, norm: Norm) -> Float[Tensor, "b c h w"]:
         """Perturbations within eps: eps · tanh for L∞, on the sphere of radius eps for L2."""
-        drawn = self.layers(latent)[..., : self.size[0], : self.size[1]]
+        drawn: Tensor = self.layers(latent)[..., : self.size[0], : self.size[1]]
         return eps * drawn.tanh() if norm == "linf" else eps * drawn / length(drawn).clamp_min(1e-12)
 
 
@@ -100,6 +102,10 @@ class Universal(Attack):
         lr: of Adam.
         batch_size: images in an iteration.
         learn_on: the images it learns from; if not given, those under attack.
+        aim: "wrong" steps towards wrong labels, as the paper has it; "away" steps away from the right ones. A
+            perturbation that is one for all leads to one class, and cross entropy against random labels punishes every
+            class that is sure: at eps 0.5 the shipped LeNet keeps about 60 % of MNIST's test images under "wrong", 10 %
+            under "away".
     """
 
     name: ClassVar[str] = "universal"
@@ -108,9 +114,12 @@ class Universal(Attack):
     lr: float = 0.01
     batch_size: int = 128
     learn_on: Dataset | None = None
+    aim: Aim = "wrong"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.aim not in AIMS:
+            raise ValueError(f"aim={self.aim!r} is not allowed: choose one of {', '.join(map(repr, AIMS))}")
         if self.iterations < 1:
             raise ValueError(f"iterations={self.iterations} is not allowed: at least one is needed")
 
@@ -142,11 +151,16 @@ class Universal(Attack):
                 drawn = generator(torch.rand(1, LATENT, generator=chance), self.eps, self.norm)
                 perturbed = images + drawn.to(images)
                 scores = model(ready(model, perturbed.clamp(0, 1) if self.clip else perturbed)).scores
-                wrong = wrong_labels(single(labels), scores.shape[-1], chance)
                 adam.zero_grad()
-                loss(scores, multi_hot(wrong, scores.shape[-1]).to(scores)).backward()
+                self._loss(loss, scores, single(labels).to(scores.device), chance).backward()
                 adam.step()
         yield self._drawn(generator, shown)
+
+    def _loss(self, loss: nn.Module, scores: Tensor, labels: Tensor, chance: torch.Generator) -> Tensor:
+        classes = scores.shape[-1]
+        aimed = wrong_labels(labels, classes, chance) if self.aim == "wrong" else labels
+        value: Tensor = loss(scores, multi_hot(aimed, classes))
+        return value if self.aim == "wrong" else -value
 
     def _drawn(self, generator: PerturbationGenerator, latent: Tensor) -> Fixed:
         with torch.no_grad():

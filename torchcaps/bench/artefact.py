@@ -29,7 +29,7 @@ class Row:
     """A row of the paper's table.
 
     Args:
-        settings: of its training, over the artefact's own.
+        settings: of its training, over the artefact's own; None if nothing is trained for it.
         printed: the paper's figures, by the names of their columns.
         measures: instead of the artefact's.
         others: settings of other trainings that the measures need.
@@ -38,8 +38,8 @@ class Row:
 
     id: str
     title: str
-    settings: Parts = field(default_factory=dict)
-    printed: Mapping[str, float | str] = field(default_factory=dict)
+    settings: Parts | None = field(default_factory=dict)
+    printed: Mapping[str, float | int | str] = field(default_factory=dict)
     measures: tuple[MeasureSpec, ...] | None = None
     others: tuple[Parts, ...] = ()
     alone: bool = False
@@ -59,14 +59,14 @@ class Budget:
         megabytes: the most that one process needs.
     """
 
-    minutes: float
+    minutes: float | int
     seeds: int = 3
     settings: Parts = field(default_factory=dict)
     rows: Mapping[str, Parts] = field(default_factory=dict)
     measures: Mapping[str, Parts] = field(default_factory=dict)
     cut: frozenset[str] = frozenset()
     cuts: tuple[str, ...] = ()
-    megabytes: float = 800.0
+    megabytes: float | int = 800
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,13 @@ class Picture:
     Args:
         paper: what the paper's own figure shows, in a sentence.
         draw: on a figure of matplotlib, from what was found.
+        size: width and height of the figure, in inches.
     """
 
     title: str
     paper: str
     draw: Callable[["Gathered", "Figure"], None]
+    size: tuple[float | int, float | int] = (9, 3.4)
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Artefact:
         measures: of every row.
         claims: by the ids of the frozen list, which has their sentences.
         tables: the paper's, beside ours.
-        command, expected: how to make it, and what the paper leads us to expect.
+        about: what its file says of it: command, cost, and what the paper leads us to expect.
         version: raised when measures or rows change their meaning, so that its judgings are run again.
     """
 
@@ -108,6 +110,7 @@ class Artefact:
     measures: tuple[MeasureSpec, ...] = ()
     tables: tuple["TableSpec", ...] = ()
     pictures: tuple[Picture, ...] = ()
+    about: str = ""
     version: int = 1
 
     @property
@@ -133,7 +136,7 @@ class Artefact:
     def _judging(self, row: Row, budget: Budget, seed: int) -> Judging:
         chosen = self.measures if row.measures is None else row.measures
         measures = tuple(MeasureSpec(m.name, {**m.options, **budget.measures.get(m.name, {})}) for m in chosen)
-        if self.settings is None:
+        if self.settings is None or row.settings is None:
             return Judging(self.id, self.version, row.id, seed, measures)
         own = _training([self.settings, row.settings, budget.settings, budget.rows.get(row.id, {})], seed)
         others = tuple(_training([self.settings, other, budget.settings], seed) for other in row.others)

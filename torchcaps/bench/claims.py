@@ -16,13 +16,14 @@ from torchcaps.bench.evidence import At
 
 Side = Literal["above", "below", "inside"]
 Relation = Literal["==", "<=", ">="]
+Real = float | int
 Place = str | At | Sequence[At]
 """A row, whose number is named beside it; a place; or several places, whose mean is meant."""
 
 
 @dataclass(frozen=True)
 class Sum:
-    """A weighted sum of numbers, seed by seed."""
+    """A weighted sum of numbers, seed by seed; of several that make a mean, those cut by the scale drop out."""
 
     terms: tuple[tuple[At, float], ...]
 
@@ -54,8 +55,8 @@ class Statement:
     what: Sum | Slope | Spread
     side: Side
     told: str
-    value: float = 0.0
-    margin: float = 0.0
+    value: Real = 0.0
+    margin: Real = 0.0
     controls: tuple["Claim", ...] = ()
 
 
@@ -69,9 +70,9 @@ class Counted:
 
     a: At
     relation: Relation
-    value: float | At
+    value: Real | At
     told: str
-    tolerance: float = 0.0
+    tolerance: Real = 0.0
 
 
 @dataclass(frozen=True)
@@ -103,30 +104,30 @@ def greater(a: Place, b: Place, on: str = "") -> Statement:
     return Statement(_difference(a, b, on), "above", f"{_name(a)} > {_name(b)}{_on(on)}")
 
 
-def at_least(a: Place, b: Place, on: str = "", *, margin: float) -> Statement:
+def at_least(a: Place, b: Place, on: str = "", *, margin: Real) -> Statement:
     """Row `a` has no less than row `b`, but for a margin."""
     told = f"{_name(a)} ≥ {_name(b)} − {margin:g}{_on(on)}"
     return Statement(_difference(a, b, on), "above", told, value=-margin)
 
 
-def alike(a: Place, b: Place, on: str = "", *, margin: float) -> Statement:
+def alike(a: Place, b: Place, on: str = "", *, margin: Real) -> Statement:
     """Rows `a` and `b` differ by less than a margin."""
     told = f"{_name(a)} ≈ {_name(b)} ± {margin:g}{_on(on)}"
     return Statement(_difference(a, b, on), "inside", told, margin=margin)
 
 
-def above(row: Place, value: float, on: str = "") -> Statement:
+def above(row: Place, value: Real, on: str = "") -> Statement:
     """A row's number is more than a value."""
     return Statement(Sum(_terms(row, on, 1.0)), "above", f"{_name(row)} > {value:g}{_on(on)}", value=value)
 
 
-def below(row: Place, value: float, on: str = "", *, controls: Sequence["Claim"] = ()) -> Statement:
+def below(row: Place, value: Real, on: str = "", *, controls: Sequence["Claim"] = ()) -> Statement:
     """A row's number is less than a value."""
     told = f"{_name(row)} < {value:g}{_on(on)}"
     return Statement(Sum(_terms(row, on, 1.0)), "below", told, value=value, controls=tuple(controls))
 
 
-def near(row: Place, value: float, on: str = "", *, margin: float) -> Statement:
+def near(row: Place, value: Real, on: str = "", *, margin: Real) -> Statement:
     """A row's number is a value, within a margin."""
     told = f"{_name(row)} ≈ {value:g} ± {margin:g}{_on(on)}"
     return Statement(Sum(_terms(row, on, 1.0)), "inside", told, value=value, margin=margin)
@@ -142,12 +143,12 @@ def falls(rows: Sequence[str | At], on: str = "") -> Statement:
     return Statement(_slope(rows, on), "below", f"{_span(rows)} falls{_on(on)}")
 
 
-def flat(rows: Sequence[str | At], on: str = "", *, margin: float) -> Statement:
+def flat(rows: Sequence[str | At], on: str = "", *, margin: Real) -> Statement:
     """From row to row the numbers change by less than a margin."""
     return Statement(_slope(rows, on), "inside", f"{_span(rows)} flat ± {margin:g}{_on(on)}", margin=margin)
 
 
-def not_rising(rows: Sequence[str | At], on: str = "", *, margin: float) -> Statement:
+def not_rising(rows: Sequence[str | At], on: str = "", *, margin: Real) -> Statement:
     """From row to row the numbers rise by less than a margin, if at all."""
     return Statement(_slope(rows, on), "below", f"{_span(rows)} does not rise{_on(on)}", value=margin)
 
@@ -177,7 +178,7 @@ def some(*claims: Claim) -> Together:
     return Together(claims, all=False)
 
 
-def counted(a: At, relation: Relation, value: float | At, *, tolerance: float = 0.0) -> Counted:
+def counted(a: At, relation: Relation, value: Real | At, *, tolerance: Real = 0.0) -> Counted:
     """Nothing random enters the number: it is compared as it is."""
     told = f"{a} {relation} {value if isinstance(value, At) else f'{value:,g}'}"
     return Counted(a, relation, value, told, tolerance)
@@ -196,8 +197,9 @@ def at_chance(row: str, on: str = "accuracy", *, answers: int = 10, started: Seq
     """A row does no better than chance, though others could learn.
 
     Args:
-        started: rows that must have started to learn within half the steps, in every seed: the biased twin, and the
-            deepest row without a bias that trains. Their number "onset" is the share of the steps done by then.
+        started: rows that must have started to learn within half the steps, in every seed: the biased twin, and those
+            without a bias that train, of which a scale may cut some. Their number "onset" is the share of the steps
+            done by then.
     """
     controls = [counted(At(other, "onset"), "<=", 0.5) for other in started]
     return replace(below(row, chance_limit(answers), on, controls=controls), told=f"{row} at chance{_on(on)}")

@@ -28,7 +28,7 @@ class Number:
         answers: among how many equally likely answers chance would choose; 0 if the number is no accuracy.
     """
 
-    value: float | None
+    value: float | int | None
     images: NDArray[np.bool_] | None = None
     answers: int = 0
 

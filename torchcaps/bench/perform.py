@@ -45,7 +45,7 @@ def perform(jobs: Iterable[Judging], place: Place) -> Iterator[tuple[Judging, st
 
 def failure(job: Judging, place: Place, error: str) -> dict[str, Any]:
     """The line of a job whose process ended without a word."""
-    return {**_facts(job, place), "state": store.FAILED, "seconds": 0.0, "error": error}
+    return {**_facts(job, place), "state": store.FAILED, "error": error}
 
 
 def _finished(job: Judging, place: Place) -> str:
@@ -54,7 +54,6 @@ def _finished(job: Judging, place: Place) -> str:
 
 
 def _judge_and_store(job: Judging, place: Place) -> str:
-    began = time.perf_counter()
     line: dict[str, Any]
     try:
         line = {"state": store.DONE, **_judge(job, place)}
@@ -62,8 +61,7 @@ def _judge_and_store(job: Judging, place: Place) -> str:
         line = {"state": store.UNAVAILABLE, "error": str(error)}
     except Exception as error:  # whatever it is: this job is shown as failed, and the others go on
         line = {"state": store.FAILED, "error": f"{type(error).__name__}: {error}", "trace": traceback.format_exc()}
-    seconds = round(time.perf_counter() - began, 2)
-    store.append(place.file(job), {**_facts(job, place), "seconds": seconds, **line})
+    store.append(place.file(job), {**_facts(job, place), **line})
     return str(line["state"])
 
 
@@ -71,12 +69,13 @@ def _judge(job: Judging, place: Place) -> dict[str, Any]:
     own = None if job.training is None else trained(job.training, place)
     subject = Subject(job.seed, own, tuple(trained(other, place) for other in job.others))
     line: dict[str, Any] = {"numbers": {}, "details": {}}
+    began = time.perf_counter()
     for measure in job.measures:
         torch.manual_seed(job.seed)
         found: Found = JUDGES[measure.name](subject, **measure.options)
         line["numbers"] |= {name: to_json(number) for name, number in found.numbers.items()}
         line["details"] |= found.details
-    return {**line, **_told(own)}
+    return {**line, **_told(own), "seconds": round(time.perf_counter() - began, 2)}
 
 
 def _told(own: Trained | None) -> dict[str, Any]:

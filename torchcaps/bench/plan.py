@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from torchcaps.bench import store
 from torchcaps.bench.artefact import Artefact, Scale
@@ -25,7 +24,7 @@ class Unit:
     title: str
     jobs: tuple[Judging, ...]
     seconds: float
-    megabytes: float
+    megabytes: float | int
     alone: bool = False
 
 
@@ -52,7 +51,7 @@ class Plan:
         longest = max((unit.seconds for unit in self.units if not unit.alone), default=0.0)
         return max(together / workers, longest) + sum(unit.seconds for unit in self.units if unit.alone)
 
-    def megabytes(self, workers: int) -> float:
+    def megabytes(self, workers: int) -> float | int:
         """The most memory that processes side by side are expected to need."""
         return sum(sorted((unit.megabytes for unit in self.units), reverse=True)[:workers])
 
@@ -75,12 +74,11 @@ def plan(artefacts: Sequence[Artefact], scale: Scale, place: Place, *, seeds: in
 
 def _groups(artefact: Artefact, scale: Scale, jobs: Sequence[Judging]) -> list[list[Judging]]:
     """At smoke one group for the artefact, since imports cost seconds; otherwise one for each training."""
-
-    def key(job: Judging) -> tuple[bool, str]:
+    groups: dict[tuple[bool, str], list[Judging]] = {}
+    for job in jobs:
         own = "" if scale == SMOKE else job.name if job.training is None else job.training.name
-        return artefact.row(job.row).alone, own
-
-    return [list(group) for _, group in groupby(sorted(jobs, key=key), key)]
+        groups.setdefault((artefact.row(job.row).alone, own), []).append(job)
+    return list(groups.values())
 
 
 def _unit(artefact: Artefact, scale: Scale, jobs: list[Judging], each: float, spent: dict[str, float]) -> Unit:

@@ -64,16 +64,21 @@ def places_of(claim: Statement, evidence: Evidence) -> tuple[At, ...] | None:
     """The places a statement speaks of at this scale; None if too few are left."""
     places = all_places(claim)
     kept = tuple(place for place in places if place.row not in evidence.cut)
-    if isinstance(claim.what, Slope):
-        return kept if len(kept) > 1 else None
-    return kept if len(kept) == len(places) else None
+    match claim.what:
+        case Sum(terms):
+            sides = {weight > 0 for _, weight in terms}
+            return kept if {weight > 0 for place, weight in terms if place in kept} == sides else None
+        case Slope():
+            return kept if len(kept) > 1 else None
+        case Spread():
+            return kept if len(kept) == len(places) else None
 
 
 def sample_of(claim: Statement, places: Sequence[At], evidence: Evidence, seeds: Sequence[int]) -> Sample:
     """The statement's number, of the places that the scale has left."""
     match claim.what:
         case Sum(terms):
-            return _weighted([weight for _, weight in terms], places, evidence, seeds)
+            return _weighted(_weights(terms, places), places, evidence, seeds)
         case Slope():
             ranks = np.arange(len(places)) - (len(places) - 1) / 2
             return _weighted(list(ranks / (ranks**2).sum()), places, evidence, seeds)
@@ -86,6 +91,17 @@ def image_counts(places: Sequence[At], evidence: Evidence, seeds: Sequence[int])
     """On how many images the numbers rest that are shares of images: one count, if rows can be compared."""
     found = (evidence[place][seed].images for place in places for seed in seeds)
     return {len(images) for images in found if images is not None}
+
+
+def _weights(terms: Sequence[tuple[At, float]], kept: Sequence[At]) -> list[float]:
+    """The weights of the places that are left: what is added and what is taken off keep their sums."""
+
+    def total(places: Sequence[At], sign: bool) -> float:  # noqa: FBT001
+        return sum((weight for place, weight in terms if place in places and (weight > 0) == sign), start=0.0)
+
+    every = [place for place, _ in terms]
+    scale = {sign: total(every, sign) / (total(kept, sign) or 1.0) for sign in (True, False)}
+    return [weight * scale[weight > 0] for place, weight in terms if place in kept]
 
 
 def _weighted(weights: Sequence[float], places: Sequence[At], evidence: Evidence, seeds: Sequence[int]) -> Sample:

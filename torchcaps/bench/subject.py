@@ -3,12 +3,13 @@
 import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from torchcaps.bench.evidence import Number
-from torchcaps.data import GENERATORS, Dataset, Stored, load
+from torchcaps.data import GENERATORS, Dataset, Sign, Stored, load
 from torchcaps.data._random import permutation
 from torchcaps.network import Model
 from torchcaps.train import Settings
@@ -21,6 +22,8 @@ class Trained:
     Args:
         history: an entry for each epoch and each judging by validation images.
         reached: whether it came to the accuracy it was to stop at; None if there was none.
+        seen: what its callbacks kept, by their names in the settings.
+        folder: where its log lies.
     """
 
     model: Model
@@ -29,6 +32,8 @@ class Trained:
     reached: bool | None
     steps: int
     seconds: float
+    seen: dict[str, Any]
+    folder: Path
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ def images(settings: Settings, count: int = 0, *, split: str = "test", **options
     Args:
         options: of the data set, over those of the settings.
     """
-    made = {**getattr(settings, "data_options", {}), **options}
+    made = {**settings.data_options, **options}
     if settings.data not in GENERATORS:
         return few(load(settings.data, split, **made), count)
     digits = few(load(made.pop("source", "mnist"), split), count)
@@ -78,8 +83,12 @@ def images(settings: Settings, count: int = 0, *, split: str = "test", **options
 
 def few(data: Dataset, count: int) -> Dataset:
     """The first of an order that no seed changes."""
-    if not count or count >= len(data) or not isinstance(data, Stored):
+    if not count or count >= len(data):
         return data
+    if isinstance(data, Sign):
+        return Sign(count=count, seed=data.seed)
+    if not isinstance(data, Stored):
+        raise ValueError(f"count={count} is not allowed: {type(data).__name__} has no stored images to choose from")
     return data.select(permutation(0, 0, len(data))[:count])
 
 

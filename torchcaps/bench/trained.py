@@ -11,7 +11,7 @@ from torchcaps.bench.place import Place
 from torchcaps.bench.subject import Trained
 from torchcaps.data import DataUnavailableError
 from torchcaps.models import from_pretrained
-from torchcaps.train import fit
+from torchcaps.train import checkpoint, fit
 from torchcaps.train.run import CHECKPOINTS, MODEL
 
 SUMMARY = "summary.json"
@@ -28,7 +28,7 @@ def trained(training: Training, place: Place) -> Trained:
         if not (folder / SUMMARY).is_file():
             _train_and_store(training, place, folder)
     summary = json.loads((folder / SUMMARY).read_text())
-    return Trained(from_pretrained(folder / MODEL).eval(), training.settings, **summary)
+    return Trained(from_pretrained(folder / MODEL).eval(), training.settings, folder=folder, **summary)
 
 
 def _train_and_store(training: Training, place: Place, folder: Path) -> None:
@@ -37,7 +37,8 @@ def _train_and_store(training: Training, place: Place, folder: Path) -> None:
         raise TrainingFailedError(given_up.read_text())
     line: dict[str, Any]
     try:
-        line = {"state": store.DONE, **_train(training, folder)}
+        summary = _train(training, folder)
+        line = {"state": store.DONE, **{name: value for name, value in summary.items() if name != "seen"}}
     except DataUnavailableError:
         raise
     except Exception as error:
@@ -54,8 +55,10 @@ def _train(training: Training, folder: Path) -> dict[str, Any]:
     """Go on from the last checkpoint, if there is one, to the end."""
     run = fit(**training.settings.to_json(), out=folder, resume=True, quiet=True)
     target, last = training.settings.until_accuracy, run.history[-1]
+    kept, _ = checkpoint.newest(folder / CHECKPOINTS)
     summary = {
         "history": run.history,
+        "seen": dict(kept.record["callbacks"]) if kept else {},
         "reached": None if target is None else last.get("validation_accuracy", 0.0) >= target,
         "steps": last["step"],
         "seconds": round(sum(entry["seconds"] for entry in run.history), 2),

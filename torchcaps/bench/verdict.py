@@ -9,7 +9,8 @@ interval is that of t with S − 1 degrees of freedom. Numbers that are no share
 - inside a margin (alike): reproduced if the 90 % interval lies inside, refuted if the 95 % interval lies outside.
 - all of k: reproduced if all are, refuted if one is at level 0.05/k; one of k: the other way round.
 - undecided in any case: compared rows all above 99.5 % or all at chance; a row that did not reach the accuracy at which
-  rows are compared; a control that does not hold; fewer than two seeds.
+  rows are compared; a control that does not hold (the first of them, or another that the scale has not cut); fewer than
+  two seeds.
 """
 
 import math
@@ -42,7 +43,7 @@ class Verdict:
     told: str
     reason: str
     needs: str = ""
-    estimate: float | None = None
+    estimate: float | int | None = None
     interval: tuple[float, float] | None = None
     seeds: int = 0
     members: tuple["Verdict", ...] = ()
@@ -105,7 +106,7 @@ def _statement(claim: Statement, evidence: Evidence, *, prove: float, refute: fl
 def _verdict(
     word: Word,
     told: str,
-    estimate: float,
+    estimate: float | int,
     interval: tuple[float, float],
     seeds: int,
     *,
@@ -144,8 +145,9 @@ def _undecidable(
     rows = dict.fromkeys(place.row for place in places)
     if short := [row for row in rows if evidence.missed.get(row)]:
         return f"{', '.join(short)} did not reach the accuracy at which rows are compared", "longer training"
-    for control in claim.controls:
-        if (found := judge(control, evidence)).word != "reproduced":
+    controls = [judge(control, evidence) for control in claim.controls]
+    for found in controls:
+        if found.word != "reproduced" and (found.reason != CUT or found is controls[0]):
             return f"its control does not hold: {found.told}", "a longer training, or another control"
     accuracies = [single(place, evidence, seeds) for place in places]
     answers = [next(iter(evidence[place].values())).answers for place in places]
@@ -173,7 +175,7 @@ def _counted(claim: Counted, evidence: Evidence) -> Verdict:
     return Verdict("reproduced" if right and seeds else "refuted", claim.told, reason, "", estimate, None, len(seeds))
 
 
-def _agrees(claim: Counted, a: float, b: float) -> bool:
+def _agrees(claim: Counted, a: float | int, b: float | int) -> bool:
     room = claim.tolerance * (abs(b) or 1.0)
     match claim.relation:
         case "==":

@@ -2,6 +2,7 @@
 
 import importlib.util
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,23 +52,29 @@ def demo(
     outcome = digits.compete(plan, data, say)
     console.print(table(outcome))
     written = page.write(out, plan, data, outcome, seconds=time.perf_counter() - began)
-    say(f"{data.told(plan)} Under each share its 95 % interval over test images.")
+    say(
+        f"{data.told(plan)} Under each share its 95 % interval over test images. Dead are capsules that are never "
+        f"active, of those with an activation; dynamics, from 0 to 1, is how much couplings change between images."
+    )
     say(f"{time.perf_counter() - began:.0f} seconds in all. Curves, samples and what capsules draw: {written}")
 
 
 def table(outcome: "Outcome") -> "Table":
-    """The table for a terminal: under each share its interval."""
+    """The table for a terminal of 80 columns: under each share its interval, under the parameters the training time."""
     from rich import box
     from rich.table import Table
 
     from torchcaps.bench.demo.digits import TESTS
     from torchcaps.report import interval, percent
 
-    made = Table("network", *TESTS, "parameters", "training", box=box.SIMPLE_HEAD, pad_edge=False)
+    columns = ("network", *TESTS, "dead", "dynamics", "parameters")
+    made = Table(*columns, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     for row in outcome.rows:
         shares = [f"{percent(row.scores[test])}\n{interval(row.scores[test])}" for test in TESTS]
-        size = f"{row.parameters:,}" + ("\n+ decoder" if row.decoder else "")
-        made.add_row(row.name, *shares, size, f"{row.seconds:.0f} s")
+        dead = "–" if row.dead is None else f"{row.dead[0]} of\n{row.dead[1]}"
+        dynamics = "–" if row.dynamics is None else f"{row.dynamics:.2f}"
+        name = row.name + ("\n+ decoder" if row.decoder else "")
+        made.add_row(name, *shares, dead, dynamics, f"{row.parameters:,}\n{row.seconds:.0f} s")
     return made
 
 
@@ -75,6 +82,7 @@ def _sign(epochs: int, seed: int) -> None:
     """Four small networks, the paper's table beside."""
     import torch
     from rich.console import Console
+    from rich.progress import Progress
     from rich.table import Table
 
     from torchcaps.bench.demo.sign import TABLE_1, train_sign
@@ -83,11 +91,12 @@ def _sign(epochs: int, seed: int) -> None:
     console = Console()
     console.print("Is a number positive? Capsule networks 1 → 20 → 2, with and without a bias (peer2021, table 1).")
     made = Table("routing", "bias", "paper, 50 epochs", f"here, {epochs} epochs")
-    for row in TABLE_1:
-        bias = "yes" if row.bias else "no"
-        with console.status(f"{row.name}, bias: {bias} …"):
-            score = train_sign(row, epochs, seed)
-        made.add_row(row.name, bias, f"{row.paper:.2f} %", f"{100 * score.value:.2f} %")
+    with Progress(console=console, transient=True) as progress:
+        for row in TABLE_1:
+            bias = "yes" if row.bias else "no"
+            task = progress.add_task(f"{row.name}, bias: {bias}", total=epochs)
+            score = train_sign(row, epochs, seed, partial(progress.advance, task))
+            made.add_row(row.name, bias, f"{row.paper:.2f} %", f"{100 * score.value:.2f} %")
     console.print(made)
     console.print("Training accuracy. Without a bias, u and −u give the same class scores: chance is all there is.")
 

@@ -17,7 +17,7 @@ def export(
     from torchcaps.train import load_run
 
     trained = load_run(run)
-    done = export_onnx(trained.model, to, trained.image_shape)
+    done = export_onnx(trained.model, to, trained.image_shape, trained.reading.metadata(trained.classes))
     if as_json:
         facts = {**done._asdict(), "path": str(done.path), "images": ["batch", *trained.image_shape]}
         typer.echo(json.dumps({**facts, "classes": list(trained.classes)}, indent=2))

@@ -1,10 +1,15 @@
 """`torchcaps train`: a network on a named data set or a folder of images."""
 
 import json
+import shlex
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from torchcaps.train import Run
 
 
 def train(
@@ -15,7 +20,18 @@ def train(
     until_accuracy: Annotated[
         float | None, typer.Option(help="End once this share of validation images is right; at most 100 epochs.")
     ] = None,
-    image_size: Annotated[int | None, typer.Option(help="Resize images to this height and width.")] = None,
+    image_size: Annotated[
+        int | None, typer.Option(help="Resize images to this height and width; pictures else as the model's paper.")
+    ] = None,
+    fit_: Annotated[
+        str, typer.Option("--fit", help="What becomes of pictures that are no squares: pad, crop or squash.")
+    ] = "pad",
+    balance: Annotated[
+        bool, typer.Option("--balance", help="Learn from every class equally often, however small.")
+    ] = False,
+    make_missing: Annotated[
+        bool, typer.Option("--make-missing", help="Make a missing test/ (or train/) from the other.")
+    ] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,6 +62,8 @@ def train(
         "epochs": epochs if epochs is not None else 10 if until_accuracy is None else 100,
         "until_accuracy": until_accuracy,
         "image_size": image_size,
+        "fit": fit_,
+        "balance": balance,
         "precision": precision,
         "seed": seed,
         "deterministic": deterministic,
@@ -53,26 +71,16 @@ def train(
         "overfit": overfit,
     }
     values |= settings_of(set_ or [])
+    if make_missing:
+        values["data_options"] = {**values.get("data_options", {}), "make_missing": True}
     if dry_run:
         _estimate(model, data, values, as_json=as_json)
         return
     if out is None and not fast_dev_run:
         raise ValueError("--out is missing: name a folder for checkpoints, log and weights")
-    from torchcaps.train import fit
-    from torchcaps.train.processes import is_first
-
-    run = fit(
-        model,
-        data,
-        out=out,
-        resume=resume,
-        devices=devices,
-        nodes=nodes,
-        fast_dev_run=fast_dev_run,
-        tensorboard=tensorboard,
-        **values,
-    )
-    if not is_first():
+    options: dict[str, Any] = {"devices": devices, "nodes": nodes, "tensorboard": tensorboard}
+    run = _fit(model, data, {**options, "out": out, "resume": resume, "fast_dev_run": fast_dev_run, **values})
+    if run is None:
         return
     last = run.history[-1] if run.history else {}
     if as_json:
@@ -81,6 +89,21 @@ def train(
         typer.echo("Two batches went through: everything fits. Nothing was kept")
     else:
         typer.echo(f"The network is in {out}: torchcaps evaluate {out}")
+
+
+def _fit(model: str, data: str, options: dict[str, Any]) -> "Run | None":
+    """The run, for the process that speaks; a training that is stopped ends with the line that goes on with it."""
+    from torchcaps.train import Stopped, fit
+    from torchcaps.train.processes import is_first
+
+    try:
+        run = fit(model, data, **options)
+    except Stopped as stop:
+        if is_first():
+            line = shlex.join(["torchcaps", *sys.argv[1:], *([] if options["resume"] else ["--resume"])])
+            typer.echo(f"torchcaps: {stop}. Go on with\n  {line}", err=True)
+        raise typer.Exit(stop.code) from None
+    return run if is_first() else None
 
 
 def settings_of(pairs: list[str]) -> dict[str, Any]:

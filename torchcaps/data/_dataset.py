@@ -1,5 +1,6 @@
 """What every data set is: samples by index, whole batches at once."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -81,6 +82,8 @@ class Stored(Dataset):
     def split(self, held_out: int | float, *, seed: int = 0) -> tuple["Stored", "Stored"]:
         """All but a random part, and that part: training and validation, disjoint.
 
+        Copies of an image that is held out are held out as well, so that no image is on both sides.
+
         Args:
             held_out: how many samples, or what share of them.
         """
@@ -90,4 +93,20 @@ class Stored(Dataset):
                 f"held_out={held_out} is not allowed: between 1 and {len(self) - 1} samples can be held out"
             )
         order = permutation(seed, 0, len(self))
-        return self.select(order[count:]), self.select(order[:count])
+        held, rest = order[:count].tolist(), order[count:].tolist()
+        digests = contents(self)
+        seen = {digests[k] for k in held}
+        copies = [k for k in rest if digests[k] in seen]
+        kept = [k for k in rest if digests[k] not in seen] if copies else rest
+        return self.select(torch.tensor(kept)), self.select(torch.tensor(held + copies))
+
+
+def contents(data: Stored) -> list[bytes]:
+    """The SHA-256 of each image."""
+    return [hashlib.sha256(image.tobytes()).digest() for image in data.images.cpu().numpy()]
+
+
+def behind(data: Dataset) -> Dataset:
+    """What a data set draws from in the end: the stored images behind a generator or an augmentation, or itself."""
+    inner = getattr(data, "source", getattr(data, "data", None))
+    return behind(inner) if isinstance(inner, Dataset) else data

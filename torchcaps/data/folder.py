@@ -1,80 +1,104 @@
-"""A folder of images: every sub-folder is a class."""
+"""A folder of images: every sub-folder is a class, or first one for each of train, val and test."""
 
-import hashlib
-import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import torch
-from einops import rearrange
 from jaxtyping import UInt8
+from torch import Tensor
 
-from torchcaps.data._dataset import Stored
+from torchcaps.data._files import NAMED, Skipped, UnreadableError
+from torchcaps.data._room import room_for
+from torchcaps.data._tree import images_below, places
+from torchcaps.data.own import OwnImages, Report
+from torchcaps.data.parts import Item
+from torchcaps.data.photograph import BACKGROUNDS, read_sized
+from torchcaps.data.resize import check_fit
 
-ENDINGS = (".png", ".jpg", ".jpeg")
-MOST_PIXELS = 64_000_000
-UNREADABLE = (OSError, ValueError, SyntaxError)  # what Pillow and `read_image` raise for a bad file
-TEST_SHARE = 0.2
+CHUNK = 256
+FOLDERS = {"train": "train", "validation": "val", "test": "test"}
+Pixels = UInt8[np.ndarray, "c h w"]
 
 
-def load_folder(
-    root: Path, split: str = "train", *, image_size: int = 64, in_chans: int = 3, strict: bool = False
-) -> Stored:
-    """The PNG and JPEG images below a folder, resized to squares.
+class Folder(OwnImages):
+    """The images below a folder, looked through.
 
-    Where the folder has a sub-folder named as the split, that is it. Otherwise a fifth of every class, chosen by the
-    files' names, is the test split and the rest the training split, the same on every machine.
+    Files are judged by what they hold, not by their names. Hidden ones are left alone; what else is no image is noted
+    in `skipped`.
 
     Args:
-        image_size: height and width the images are resized to.
+        image_size: height and width of the squares the images become.
         in_chans: 3 for colour, 1 for grey.
-        strict: whether a file that cannot be read is an error; otherwise such files are listed, counted and skipped.
+        fit: "pad", "crop" or "squash": how an image that is no square becomes one.
+        background: "white" or "black", behind what is transparent.
+        make_missing: whether a missing train/ or test/ is made from the other.
+        report: is told how far the work is.
     """
-    if not root.is_dir():
-        raise FileNotFoundError(f"there is no folder {root}")
-    if in_chans not in (1, 3):
-        raise ValueError(f"in_chans={in_chans} is not allowed: 1 for grey, 3 for colour")
-    own = (root / split).is_dir()
-    base = root / split if own else root
-    classes = sorted(folder.name for folder in base.iterdir() if folder.is_dir())
-    images, labels, bad = [], [], list[str]()
-    for label, name in enumerate(classes):
-        files = sorted(f for f in (base / name).rglob("*") if f.suffix.lower() in ENDINGS)
-        for file in files if own else _part(files, base, split):
-            try:
-                images.append(read_image(file, image_size, in_chans))
-                labels.append(label)
-            except UNREADABLE as error:
-                bad.append(f"{file}: {error}")
-    _complain(bad, strict=strict)
-    if not images:
-        raise ValueError(f"{base} holds no images: expected a sub-folder a class with {', '.join(ENDINGS)} files")
-    return Stored(torch.from_numpy(np.stack(images)), torch.tensor(labels), classes)
 
+    def __init__(
+        self,
+        root: Path,
+        *,
+        image_size: int = 64,
+        in_chans: int = 3,
+        fit: str = "pad",
+        background: str = "white",
+        make_missing: bool = False,
+        report: Report = lambda _: None,
+    ) -> None:
+        if not root.is_dir():
+            raise FileNotFoundError(f"there is no folder {root}")
+        if in_chans not in (1, 3):
+            raise ValueError(f"in_chans={in_chans} is not allowed: 1 for grey, 3 for colour")
+        if background not in BACKGROUNDS:
+            raise ValueError(f"background={background!r} is not allowed: choose one of 'white', 'black'")
+        check_fit(fit)
+        self.root, self.fit, self.background, self.report = root, fit, background, report
+        self.image_shape = (in_chans, image_size, image_size)
+        skipped = list[Skipped]()
+        found = [
+            (place, *image)
+            for place in places(root, skipped)
+            for image in images_below(place.folder, root, skipped, report)
+        ]
+        if not found:
+            raise ValueError(f"{root} holds no images: expected a sub-folder a class with files of {NAMED}")
+        classes = sorted({place.label for place, _, _ in found})
+        numbers = {name: k for k, name in enumerate(classes)}
+        items = [Item(name, digest, numbers[place.label], place.part) for place, name, digest in found]
+        super().__init__(str(root), classes, items, skipped=skipped, make_missing=make_missing)
 
-def _part(files: list[Path], base: Path, split: str) -> list[Path]:
-    by_name = sorted(files, key=lambda f: hashlib.sha256(f.relative_to(base).as_posix().encode()).digest())
-    count = round(len(files) * TEST_SHARE)
-    return by_name[:count] if split == "test" else by_name[count:]
+    def place(self, part: str) -> str:
+        """A folder beside those of the other parts."""
+        return f"{self.root / FOLDERS[part]}/<class>/… beside {self.root / 'train'}/<class>/…"
 
+    def read(self, items: Sequence[Item]) -> tuple[UInt8[Tensor, "n c h w"], list[Item]]:
+        """Decode and resize, several at once: Pillow lets other threads run while it decodes."""
+        images, kept = room_for((len(items), *self.image_shape)), list[Item]()
+        target = images.numpy()
+        with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+            for start in range(0, len(items), CHUNK):
+                self.report(f"{self.name}: {start:,} of {len(items):,} images read")
+                chunk = items[start : start + CHUNK]
+                for item, pixels in zip(chunk, pool.map(self._pixels, chunk), strict=True):
+                    if isinstance(pixels, Skipped):
+                        self.skipped.append(pixels)
+                        continue
+                    target[len(kept)] = pixels[0]
+                    self.sizes[pixels[1]] += 1
+                    kept.append(item)
+        if not kept:
+            raise ValueError(f"none of {len(items)} images can be read\n{self.complaint()}")
+        return images[: len(kept)], kept
 
-def read_image(file: Path, size: int | tuple[int, int], in_chans: int) -> UInt8[np.ndarray, "c h w"]:
-    """An image file as bytes, in colour (3) or grey (1), resized to a square or to (height, width)."""
-    from PIL import Image
-
-    Image.MAX_IMAGE_PIXELS = None  # our own limit is stricter, and says what it is
-    height, width = (size, size) if isinstance(size, int) else size
-    with Image.open(file) as image:
-        if image.width * image.height > MOST_PIXELS:
-            raise ValueError(f"{image.width}×{image.height} pixels are more than the {MOST_PIXELS:,} allowed")
-        resized = image.convert("L" if in_chans == 1 else "RGB").resize((width, height))
-    return rearrange(np.asarray(resized), "h w -> 1 h w" if in_chans == 1 else "h w c -> c h w")
-
-
-def _complain(bad: list[str], *, strict: bool) -> None:
-    if not bad:
-        return
-    listed = "\n".join(f"  {line}" for line in bad[:20]) + ("\n  …" if len(bad) > 20 else "")
-    if strict:
-        raise ValueError(f"{len(bad)} files cannot be read:\n{listed}")
-    warnings.warn(f"{len(bad)} files cannot be read and are skipped:\n{listed}", stacklevel=3)
+    def _pixels(self, item: Item) -> tuple[Pixels, tuple[int, int]] | Skipped:
+        channels, height, width = self.image_shape
+        try:
+            file = self.root / item.name
+            return read_sized(file, (height, width), channels, fit=self.fit, background=self.background)
+        except UnreadableError as error:
+            return Skipped(item.name, error.reason, str(error))
+        except OSError as error:
+            return Skipped(item.name, "cannot be opened", str(error))

@@ -32,19 +32,25 @@ def load_glyphs(split: str, count: int | None = None) -> Stored:
     return Stored((moved.clamp(0, 1) * 255).round().to(torch.uint8), labels, DIGITS)
 
 
+def fonts(split: str) -> list[Path]:
+    """The fonts of a split; every third is kept for testing."""
+    try:
+        import matplotlib as mpl
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(f"glyphs need {missing.name}: pip install 'torchcaps[bench]'") from missing
+    known = sorted(Path(mpl.get_data_path(), "fonts", "ttf").glob("DejaVu*.ttf"))
+    return [font for k, font in enumerate(known) if "Display" not in font.name and (k % 3 == 0) == (split == "test")]
+
+
 @lru_cache(maxsize=2)
 def _templates(split: str) -> torch.Tensor:
     """Every digit in every font of a split, centred."""
     try:
-        import matplotlib as mpl
         from PIL import Image, ImageDraw, ImageFont
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(f"glyphs need {missing.name}: pip install 'torchcaps[bench]'") from missing
-    fonts = sorted(Path(mpl.get_data_path(), "fonts", "ttf").glob("DejaVu*.ttf"))
-    # Every third font is kept for testing.
-    chosen = [font for k, font in enumerate(fonts) if "Display" not in font.name and (k % 3 == 0) == (split == "test")]
     drawn = []
-    for path in chosen:
+    for path in fonts(split):
         font = ImageFont.truetype(str(path), 24)
         for digit in DIGITS:
             image = Image.new("L", (28, 28))

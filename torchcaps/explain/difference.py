@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from einops import rearrange
+from jaxtyping import Float
 from torch import Tensor
 
 from torchcaps.explain.tree import Tree
@@ -45,12 +46,11 @@ def difference(first: Tree, second: Tree) -> Difference:
         if not link.shares:
             found.append(None)
             continue
-        children, count = structure.children(k), first.strength[k].numel()
-        rows = [_shares(children, tree.couplings[k], count) for tree in (first, second)]
-        moved = _by_child(children, (rows[0] - rows[1]).abs().sum(-1), count) / 2
-        activation = structure.layers[k].measure == "activation"
-        weight = (first.strength[k] + second.strength[k]).flatten() / 2 if activation else torch.ones_like(moved)
-        weight = weight * (_by_child(children, torch.ones_like(children).double(), count) > 0)  # a parent is in reach
+        one, two = (_rows(tree, k) for tree in (first, second))
+        moved = (one - two).abs().sum(-1) / 2
+        weight = one.sum(-1)  # 1, or 0 for a child that no parent sees
+        if structure.layers[k].measure == "activation":
+            weight = weight * (first.strength[k] + second.strength[k]) / 2
         total = float(weight.sum())
         found.append(float((weight * moved).sum()) / total if total > 0 else None)
     defined = [value for value in found if value is not None]
@@ -59,13 +59,8 @@ def difference(first: Tree, second: Tree) -> Difference:
     return Difference(sum(defined) / len(defined), tuple(found))
 
 
-def _by_child(children: Int[Tensor, "h w i"], values: Float[Tensor, "h w i"], count: int) -> Float[Tensor, " n"]:
-    """The sum of values over the windows in which a child lies."""
-    kept = children >= 0
-    return values.new_zeros(count).index_add(0, children[kept], values[kept])
-
-
-def _shares(children: Int[Tensor, "h w i"], coupling: Float[Tensor, "h w i j"], count: int) -> Float[Tensor, "h w i j"]:
-    """Couplings as shares of all that their child gives."""
-    total = _by_child(children, coupling.sum(-1), count)
-    return coupling / total[children.clamp_min(0)][..., None].clamp_min(torch.finfo(total.dtype).tiny)
+def _rows(tree: Tree, link: int) -> Float[Tensor, "h w n parents"]:
+    """For each child its couplings to every parent it reaches, as shares of their sum."""
+    given = tree.structure.windows(link).by_child(tree.couplings[link][None])
+    rows = rearrange(given, "1 h w n p j -> h w n (p j)")
+    return rows / rows.sum(-1, keepdim=True).clamp_min(torch.finfo(rows.dtype).tiny)

@@ -119,7 +119,7 @@ def _frame(axes: "Axes", layout: Layout, layers: Layers, reach: float = 0.0) -> 
     top = [dot for dot in layout.dots if dot.layer == len(layout.names) - 1]
     shown = top if len(top) <= MOST_LABELS else []
     along, across = (axes.xaxis, axes.yaxis) if layers == "columns" else (axes.yaxis, axes.xaxis)
-    along.set_ticks(depths, layout.names)
+    along.set_ticks(depths, [name.replace(", ", "\n") for name in layout.names])
     across.set_ticks([1 - dot.y if layers == "columns" else dot.y for dot in shown], [dot.label for dot in shown])
     if layers == "columns":
         axes.yaxis.tick_right()

@@ -3,10 +3,11 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from torchcaps.explain.summary import summarise
+import torch
+
+from torchcaps.explain.summary import is_large, summarise
 from torchcaps.explain.tree import Node, Tree
 
-MOST = 64  # nodes of a layer; a larger one is drawn as its types
 FAINTEST = 0.02  # what is lighter is not drawn
 
 
@@ -36,7 +37,7 @@ class Layout:
     """All there is to draw.
 
     Attributes:
-        names: for each layer its name and, where it is drawn as types, how many capsules each stands for.
+        names: for each layer its name and, where it is drawn as types, over how many positions.
         full: the coupling that is drawn darkest.
         bar: the strength whose bar is longest.
     """
@@ -53,7 +54,7 @@ class Layout:
 
 
 def arrange(tree: Tree, *, full: float | None = None) -> Layout:
-    """Layers side by side, the capsules of each one below the other.
+    """Layers side by side, the capsules of each one below the other; a tree with a large layer as its types.
 
     >>> from torchcaps.explain import parse_trees
     >>> from torchcaps.models import create_model
@@ -62,18 +63,14 @@ def arrange(tree: Tree, *, full: float | None = None) -> Layout:
     ('primary, 36 positions', 'classes')
 
     Args:
-        full: the coupling that is drawn darkest: 1 if not given where couplings are shares, else the largest.
+        full: the coupling that is drawn darkest. If not given: 1 where couplings are shares; else the largest, or four
+            times the mean if that is more, so that couplings that are all alike look faint.
     """
     if not tree.structure.layers:
         raise ValueError("a network without capsules has no tree to draw")
-    shares = all(link.shares for link in tree.structure.links)
-    names = [layer.name for layer in tree.structure.layers]
-    if max(layer.grid[0] * layer.grid[1] * layer.types for layer in tree.structure.layers) > MOST:
-        sizes = [layer.grid[0] * layer.grid[1] for layer in tree.structure.layers]
-        names = [f"{name}, {size} positions" if size > 1 else name for name, size in zip(names, sizes, strict=True)]
+    if is_large(tree.structure):
         tree = summarise(tree)
-    if full is None:
-        full = 1.0 if shares else max(float(c.abs().max()) for c in tree.couplings)
+    full = _full(tree) if full is None else full
     nodes = list(tree.nodes())
     dots, number = [_dot(tree, node) for node in nodes], {node: k for k, node in enumerate(nodes)}
     lines = [
@@ -83,7 +80,14 @@ def arrange(tree: Tree, *, full: float | None = None) -> Layout:
     ]
     lines.sort(key=lambda line: line.darkness)  # the darkest on top
     longest = max(1.0, max(dot.strength for dot in dots))
-    return Layout(tuple(names), tuple(dots), tuple(lines), full, longest)
+    return Layout(tuple(layer.name for layer in tree.structure.layers), tuple(dots), tuple(lines), full, longest)
+
+
+def _full(tree: Tree) -> float:
+    if all(link.shares for link in tree.structure.links):
+        return 1.0
+    sizes = torch.cat([coupling.abs().flatten() for coupling in tree.couplings])
+    return max(float(sizes.max()), 4 * float(sizes.mean()))
 
 
 def _dot(tree: Tree, node: Node) -> Dot:

@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any, Literal, cast
 
 import torch
-from einops import rearrange
 from jaxtyping import Int
 from torch import Tensor
 
@@ -96,10 +95,14 @@ class Structure:
         links = (Link(**{**one, **{name: tuple(one[name]) for name in pairs}}) for one in stored["links"])
         return cls(tuple(layers), tuple(links), tuple(stored["classes"]))
 
+    def windows(self, link: int) -> Windows:
+        """The windows through which the layer above sees the one below."""
+        below, how = self.layers[link], self.links[link]
+        return _windows(below.grid, below.types, how.window, how.stride, how.padding)
+
     def places(self, link: int) -> Int[Tensor, "h w i 3"]:
         """Row, column and type of each child in the window of each parent position; −1 for padding."""
-        below, how = self.layers[link], self.links[link]
-        return _places(below.grid, below.types, how.window, how.stride, how.padding)
+        return self.windows(link).places
 
     def children(self, link: int) -> Int[Tensor, "h w i"]:
         """The same children by their number in their layer, rows first and types last; −1 for padding."""
@@ -121,10 +124,5 @@ def _measure(gives: PrimaryCapsules | Routing) -> Measure:
 
 
 @cache
-def _places(grid: Pair, types: int, window: Pair, stride: Pair, padding: Pair) -> Int[Tensor, "h w i 3"]:
-    index = Windows(grid, types, window=window, stride=stride, padding=padding).index
-    outside = (index == grid[0] * grid[1])[..., None].expand(*index.shape, types)
-    place = torch.stack([index // grid[1], index % grid[1]], -1)[..., None, :].expand(*outside.shape, 2)
-    kind = torch.arange(types)[:, None].expand(*outside.shape, 1)
-    found = torch.cat([place, kind], -1).masked_fill(outside[..., None], -1)
-    return rearrange(found, "h w k n place -> h w (k n) place")
+def _windows(grid: Pair, types: int, window: Pair, stride: Pair, padding: Pair) -> Windows:
+    return Windows(grid, types, window=window, stride=stride, padding=padding)

@@ -11,6 +11,7 @@ from torchcaps.explain.structure import Layer, Link, Structure
 from torchcaps.explain.tree import Tree
 
 By = Literal["type", "position"]
+MOST = 64  # capsules in a layer of a tree that is drawn or kept as it is
 
 
 def summarise(tree: Tree, by: By = "type") -> Tree:
@@ -41,8 +42,19 @@ def summarise(tree: Tree, by: By = "type") -> Tree:
     )
 
 
+def is_large(structure: Structure) -> bool:
+    """Whether a layer has more capsules than can be told apart in a picture."""
+    return any(layer.grid[0] * layer.grid[1] * layer.types > MOST for layer in structure.layers)
+
+
 def _layer(layer: Layer, by: By, *, top: bool) -> Layer:
-    return replace(layer, grid=(1, 1)) if by == "type" else replace(layer, types=layer.types if top else 1)
+    """The layer that is left, and in its name how many capsules each of its nodes stands for."""
+    positions = layer.grid[0] * layer.grid[1]
+    if by == "type":
+        return replace(layer, grid=(1, 1), name=f"{layer.name}, {positions} positions" if positions > 1 else layer.name)
+    if top or layer.types == 1:
+        return layer
+    return replace(layer, types=1, name=f"{layer.name}, {layer.types} types")
 
 
 def _nodes(values: Float[Tensor, "h w n"], by: By, how: str, *, top: bool) -> Float[Tensor, "h2 w2 n2"]:

@@ -55,6 +55,20 @@ class Tree:
     dead: tuple[Tensor, ...]
     couplings: tuple[Tensor, ...]
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same to the last bit."""
+        if not isinstance(other, Tree):
+            return NotImplemented
+        pairs = zip(self._tensors, other._tensors, strict=False)
+        same = (a.shape == b.shape and bool(((a == b) | (a.isnan() & b.isnan())).all()) for a, b in pairs)
+        return self.structure == other.structure and all(same)
+
+    __hash__ = None  # type: ignore[assignment]  # its tensors could change
+
+    @property
+    def _tensors(self) -> tuple[Tensor, ...]:
+        return (*self.strength, *self.dead, *self.couplings)
+
     def node(self, layer: int, place: Sequence[int]) -> Node:
         """The capsule of a layer at (row, column, type)."""
         row, column, kind = at = tuple(place)

@@ -10,11 +10,23 @@ from torchcaps.data import Dataset
 from torchcaps.measures._axes import figure
 from torchcaps.measures.accuracy import Accuracy, AccuracyResult, accuracy, usual_threshold
 from torchcaps.measures.activity import Activity, ActivityResult
-from torchcaps.measures.affine import affine
+from torchcaps.measures.affine import AffineCurves, AffineCurvesResult, affine
+from torchcaps.measures.compactness import Compactness, CompactnessResult
+from torchcaps.measures.complexity import ComplexityResult, complexity
+from torchcaps.measures.gradients import gradients
+from torchcaps.measures.inspect import INSPECTIONS, MEASURES, SWEEPS, check_inspections, inspect
+from torchcaps.measures.invariance import Invariance, InvarianceResult
+from torchcaps.measures.iterations import IterationsResult, iterations
+from torchcaps.measures.onset import OnsetResult, onset
 from torchcaps.measures.overlap import overlap
+from torchcaps.measures.parse_tree import ParseTree, ParseTreeResult
+from torchcaps.measures.predictions import Predictions, PredictionsResult
 from torchcaps.measures.result import Nothing, Result, Table
 from torchcaps.measures.routing_dynamics import DynamicsResult, RoutingDynamics
 from torchcaps.measures.score import Score, correct, named, wilson
+from torchcaps.measures.starvation import Starvation, StarvationResult
+from torchcaps.measures.sweep import FACTORS, swept
+from torchcaps.measures.symmetry import Symmetry, SymmetryResult, layer_symmetry
 from torchcaps.measures.views import VIEWS, View
 from torchcaps.measures.walk import Measure, Progress, walk
 from torchcaps.network import Model
@@ -73,28 +85,58 @@ def measure(
 
 
 __all__ = [
+    "FACTORS",
+    "INSPECTIONS",
+    "MEASURES",
+    "SWEEPS",
     "VIEWS",
     "Accuracy",
     "AccuracyResult",
     "Activity",
     "ActivityResult",
+    "AffineCurves",
+    "AffineCurvesResult",
+    "Compactness",
+    "CompactnessResult",
+    "ComplexityResult",
     "DynamicsResult",
+    "Invariance",
+    "InvarianceResult",
+    "IterationsResult",
     "Measure",
     "Nothing",
+    "OnsetResult",
+    "ParseTree",
+    "ParseTreeResult",
+    "Predictions",
+    "PredictionsResult",
     "Progress",
     "Result",
     "RoutingDynamics",
     "Score",
+    "Starvation",
+    "StarvationResult",
+    "Symmetry",
+    "SymmetryResult",
     "Table",
     "View",
     "accuracy",
     "affine",
+    "check_inspections",
     "check_views",
+    "complexity",
     "correct",
     "figure",
+    "gradients",
+    "inspect",
+    "iterations",
+    "layer_symmetry",
     "measure",
     "named",
+    "onset",
     "overlap",
+    "swept",
+    "usual_threshold",
     "walk",
     "wilson",
 ]

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
     from torchcaps.measures.result import Result
 
-# Okabe and Ito's palette without black and yellow, which vanish on one ground or the other.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+# Okabe and Ito's palette without black and yellow, which vanish on one ground or the other, and with a lighter blue.
+COLOURS = ("#1B7FC4", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 MARKERS, DASHES = "osD^vP", ("-", "--", "-.", ":")
 GREY = "#808080"
 MOST_LABELS = 12  # a heat map of more rows or columns has no numbers in its cells
@@ -20,9 +20,22 @@ DARK = {"ground": "#16181d", "ink": "#e6e6e6"}
 
 
 def line_style(k: int) -> dict[str, Any]:
-    """The look of the k-th series: colour, marker and, from the seventh on, dashes."""
-    dash = DASHES[k // len(COLOURS) % len(DASHES)]
-    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)], "linestyle": dash, "markersize": 4}
+    """The look of the k-th series: colour, marker and dashes; later markers are smaller, so that equal ones show."""
+    return {
+        "color": COLOURS[k % len(COLOURS)],
+        "marker": MARKERS[k % len(MARKERS)],
+        "linestyle": DASHES[k % len(DASHES)],
+        "linewidth": 1.6,
+        "markersize": max(2.5, 7 - 1.2 * k),
+    }
+
+
+def legend(axes: "Axes") -> None:
+    """A legend, or a word where there is nothing to show."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend()
+    else:
+        axes.text(0.5, 0.5, "nothing to show", ha="center", va="center", transform=axes.transAxes)
 
 
 def heat_map(
@@ -59,7 +72,7 @@ def figure(result: "Result", *, dark: bool = False, columns: int = 3) -> "Figure
 
     theme: Any = _theme(DARK if dark else LIGHT)
     with mpl.rc_context(theme):
-        across = min(columns, result.panels)
+        across = 2 if result.panels == 4 else min(columns, result.panels)
         down = -(-result.panels // across)
         page = Figure(figsize=(4.6 * across + 0.4, 3.4 * down + 0.2), layout="constrained")
         for panel in range(result.panels):

@@ -1,13 +1,12 @@
 """What can be measured of a network's capsule layers, and why not where it cannot."""
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from torchcaps.functional import identity
 from torchcaps.layers import CapsuleLayer, PrimaryCapsules
 from torchcaps.measures._moments import Moments
 from torchcaps.network import CapsNet, Model
-from torchcaps.windows import Windows
 
 
 def why_no_capsules(model: Model) -> str:
@@ -64,17 +63,6 @@ def why_no_couplings(layer: CapsuleLayer) -> str:
     if layer.compat == "apple" and layer.shape_out.grid != (1, 1):
         return "compat='apple' mixes up positions, so that a coupling belongs to no child"
     return ""
-
-
-def children(windows: Windows) -> Int[Tensor, "h w i"]:
-    """For each parent's position and place in its window, which child stands there, counted over (h w n).
-
-    Padding is the number after the last child.
-    """
-    h, w = windows.grid
-    at = windows.index.repeat_interleave(windows.n, dim=-1).cpu()
-    kind = (at.new_ones(at.shape).cumsum(-1) - 1) % windows.n
-    return (at * windows.n + kind).clamp(max=h * w * windows.n)
 
 
 def dead(activation: Moments, mean: float, std: float) -> Bool[Tensor, "h w n"]:

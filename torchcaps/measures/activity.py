@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from torchcaps.data import Batch, Dataset
-from torchcaps.measures._axes import line_style
+from torchcaps.measures._axes import legend, line_style
 from torchcaps.measures._layers import dead, layer_names, layer_sizes, why_no_activation, why_no_capsules
 from torchcaps.measures._moments import Moments
 from torchcaps.measures.result import Nothing, Result, Table, number
@@ -86,7 +86,7 @@ class ActivityResult(Result):
             for k, a in enumerate(known):
                 axes.plot(self.sweep, getattr(a, what), label=a.layer, **line_style(k))
             axes.set(title=f"Share {said} by threshold", xscale="log", xlabel="threshold", ylim=(-0.03, 1.03))
-        axes.legend()
+        legend(axes)
 
 
 class Activity:

@@ -4,15 +4,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from torchcaps.data import Batch, Dataset
 from torchcaps.layers import CapsuleLayer
-from torchcaps.measures._axes import line_style
+from torchcaps.measures._axes import COLOURS, legend, line_style
 from torchcaps.measures._layers import (
     capsule_layers,
-    children,
     dead,
     defined,
     layer_names,
@@ -24,6 +23,7 @@ from torchcaps.measures._moments import Moments
 from torchcaps.measures.result import Nothing, Result, Table, number
 from torchcaps.network import CapsNet, Model
 from torchcaps.types import Parse, Record
+from torchcaps.windows import Windows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,19 +88,19 @@ class DynamicsResult(Result):
         """dyr (or dys) by layer; a dot for each capsule where it is dyr."""
         name, said = (("dyr", "dyr: 1 is a perfect routing"), ("dys", "dys: expected targets"))[panel]
         at = range(len(self.layers))
-        for k, part in enumerate(("living", "printed")):
+        for k, part in enumerate(("printed", "living")):
             found = [getattr(layer, part) for layer in self.layers]
             if panel == 0:
                 dots = [(x, v) for x, d in zip(at, found, strict=True) for v in (d.by_capsule if d else ()) if v]
                 places = [x + 0.16 * (k - 0.5) for x, _ in dots]
-                axes.scatter(places, [v for _, v in dots], s=5, alpha=0.35, color=line_style(k)["color"], linewidths=0)
+                axes.scatter(places, [v for _, v in dots], s=16, alpha=0.5, color=COLOURS[k], linewidths=0)
             values = [float("nan") if d is None or getattr(d, name) is None else getattr(d, name) for d in found]
             label = {"living": "living capsules", "printed": "all capsules"}[part]
             axes.plot(at, values, label=label, **line_style(k))
         axes.set_xticks(at, [layer.layer for layer in self.layers], rotation=20)
         axes.set(title=said, ylabel=name)
         axes.set_ylim(bottom=0)
-        axes.legend()
+        legend(axes)
 
 
 class RoutingDynamics:
@@ -156,47 +156,32 @@ class RoutingDynamics:
             return LayerDynamics(self.names[k], n, counted, None, None, self.whys[k])
         parents = ~dead(self.act[k + 1], self.dead_mean, self.dead_std)
         deviation, grid_wide = self.coupling[k].std, layer.competition == "grid"
-        at = children(layer.windows)
-        printed = _mean(*rates(deviation, at, n, torch.ones_like(parents), grid_wide=grid_wide))
+        printed = _mean(*rates(deviation, torch.ones_like(parents), layer.windows, grid_wide=grid_wide))
         unknown = self.silent[k] or self.silent[k + 1]
         if unknown:
             return LayerDynamics(self.names[k], n, counted, None, printed, f"nobody knows who is dead: {unknown}")
-        rate, targets = rates(deviation, at, n, parents, grid_wide=grid_wide)
+        rate, targets = rates(deviation, parents, layer.windows, grid_wide=grid_wide)
         none = torch.full_like(rate, torch.nan)
         living = _mean(torch.where(alive, rate, none), torch.where(alive, targets, none))
         return LayerDynamics(self.names[k], n, counted, living, printed)
 
 
 def rates(
-    deviation: Float[Tensor, "h w i j"],
-    at: Int[Tensor, "h w i"],
-    count: int,
-    parents: Bool[Tensor, "h w j"],
-    *,
-    grid_wide: bool,
+    deviation: Float[Tensor, "h w i j"], parents: Bool[Tensor, "h w j"], windows: Windows, *, grid_wide: bool
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, " n"]]:
-    """dyr and dys of each of `count` children over the parents that count; NaN where undefined.
+    """dyr and dys of each child over the parents that count; NaN where undefined.
 
     Args:
         deviation: of each coupling over images.
-        at: which child stands at each place of each window; `count` for padding.
-        grid_wide: whether a child's couplings sum to one over all its windows, or in each.
+        grid_wide: whether a child's couplings sum to one over all the windows it belongs to, or in each.
     """
-    total = (deviation * parents[:, :, None]).sum(-1)
-    n = parents.sum(-1, keepdim=True).expand_as(total).to(total)
-
-    def by_child(values: Float[Tensor, "..."]) -> Float[Tensor, " n"]:
-        return total.new_zeros(count + 1).index_add(0, at.flatten(), values.flatten())[:count]
-
+    counts = parents[:, :, None].expand_as(deviation).to(deviation)
+    both = torch.stack([deviation * counts, counts]).to(windows.index.device)
+    total, n = windows.by_child(both).cpu().sum(-1).flatten(1, 3)  # of each child in each of its windows
     if grid_wide:
-        total, n = by_child(total), by_child(n)
-    several = n > 1
-    rate = torch.where(several, total / (n * ((1 - 1 / n) / n).sqrt()), 0)
-    if grid_wide:
-        undefined = rate.new_tensor(torch.nan)
-        return torch.where(several, rate, undefined), torch.where(several, n * rate, undefined)
-    windows = by_child(several.to(total))
-    return by_child(rate) / windows, by_child(n * rate) / windows
+        total, n = total.sum(-1, keepdim=True), n.sum(-1, keepdim=True)
+    rate = torch.where(n > 1, total / (n * ((1 - 1 / n) / n).sqrt()), torch.nan)
+    return rate.nanmean(-1), (n * rate).nanmean(-1)
 
 
 def _mean(rate: Float[Tensor, " n"], targets: Float[Tensor, " n"]) -> Dynamics:

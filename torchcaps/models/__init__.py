@@ -2,22 +2,27 @@
 
 from torchcaps.models import _catalogue, chen2019, gu2021, mitterreiter2023, peer2021, tsai2020
 from torchcaps.models._cost import multiply_adds
-from torchcaps.models._pretrained import from_pretrained, list_pretrained
+from torchcaps.models._match import count_parameters, match_parameters
+from torchcaps.models._pretrained import BY_HAND, from_pretrained, list_pretrained, read_weights
 from torchcaps.models._registry import Card, card, create_model, list_models, model_info
 
 __all__ = [
+    "BY_HAND",
     "Card",
     "_catalogue",
     "card",
     "chen2019",
+    "count_parameters",
     "create_model",
     "from_pretrained",
     "gu2021",
     "list_models",
     "list_pretrained",
+    "match_parameters",
     "mitterreiter2023",
     "model_info",
     "multiply_adds",
     "peer2021",
+    "read_weights",
     "tsai2020",
 ]

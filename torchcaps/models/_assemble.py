@@ -1,7 +1,9 @@
 """Putting a capsule network together from its parts, and the choices all capsule models share."""
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +20,7 @@ from torchcaps.windows import pair
 Size = int | tuple[int, int]
 Reconstruction = Literal["conditional", "plain", "none"]
 RoutingChoice = str | RoutingFactory
+RoutingOptions = Mapping[str, Any] | None
 
 
 def widen(n: int, width: float, *, multiple: int = 1) -> int:
@@ -40,17 +43,26 @@ def image_shape(in_chans: int, image_size: Size) -> Image:
     return in_chans, *pair(image_size, "image_size")
 
 
-def choose_routing(routing: RoutingChoice, own: Mapping[str, RoutingFactory]) -> RoutingFactory:
-    """A routing by name, as the paper sets it up where it does (`own`), or a factory as it is."""
-    if not isinstance(routing, str):
-        if not callable(routing):
-            raise ValueError(f"routing={routing!r} is not allowed: give a name or a factory such as EM")
-        return routing
-    if routing in own:
-        return own[routing]
-    if routing not in ROUTINGS:
-        raise ValueError(f"routing={routing!r} is not allowed: choose one of {', '.join(map(repr, ROUTINGS))}")
-    return ROUTINGS[routing]
+def choose_routing(
+    routing: RoutingChoice, own: Mapping[str, RoutingFactory], options: RoutingOptions = None
+) -> RoutingFactory:
+    """A routing by name, as the paper sets it up where it does (`own`), or a factory; with options of its own."""
+    if isinstance(routing, str):
+        if routing not in {**ROUTINGS, **own}:
+            names = ", ".join(map(repr, ROUTINGS))
+            raise ValueError(f"routing={routing!r} is not allowed: choose one of {names}, or register_routing yours")
+        chosen = own.get(routing, ROUTINGS.get(routing))
+    else:
+        chosen = routing
+    if not callable(chosen):
+        raise ValueError(f"routing={routing!r} is not allowed: give a name or a factory such as EM")
+    allowed = [name for name in inspect.signature(chosen).parameters if name != "shape"]
+    for name in options or {}:
+        if name not in allowed:
+            raise ValueError(
+                f"routing_options has {name!r}, which is not allowed: the routing takes {', '.join(allowed)}"
+            )
+    return partial(chosen, **options) if options else chosen
 
 
 def feature_shape(backbone: nn.Module, image: Image) -> tuple[int, int, int]:

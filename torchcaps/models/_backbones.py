@@ -1,6 +1,6 @@
 """Convolutional backbones: the papers' plain stacks, and the residual networks of tsai2020."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 
@@ -9,15 +9,17 @@ from torchcaps.models._assemble import widen
 Backbone = str | nn.Module | None
 
 
-def convolutions(in_chans: int, layers: Sequence[tuple[int, int, int]]) -> nn.Sequential:
-    """Unpadded convolutions of (channels, kernel, stride), each followed by a ReLU.
+def convolutions(
+    in_chans: int, layers: Sequence[tuple[int, int, int]], *, padding: int = 0, bias: bool = True
+) -> nn.Sequential:
+    """Convolutions of (channels, kernel, stride), each followed by a ReLU.
 
     >>> len(convolutions(1, [(256, 9, 1), (256, 9, 2)]))
     4
     """
     modules: list[nn.Module] = []
     for channels, kernel, stride in layers:
-        modules += [nn.Conv2d(in_chans, channels, kernel, stride), nn.ReLU()]
+        modules += [nn.Conv2d(in_chans, channels, kernel, stride, padding, bias=bias), nn.ReLU()]
         in_chans = channels
     return nn.Sequential(*modules)
 
@@ -72,12 +74,13 @@ def resnet18(in_chans: int, width: float = 1.0) -> nn.Sequential:
     return residual(in_chans, [(c, 2, 1 if k == 0 else 2) for k, c in enumerate(chans)], chans[0])
 
 
-def choose_backbone(backbone: Backbone, own: nn.Module, in_chans: int, width: float) -> nn.Module:
+def choose_backbone(backbone: Backbone, own: Callable[[], nn.Module], in_chans: int, width: float) -> nn.Module:
     """The paper's own backbone (None), one by name, or any module that returns a feature map."""
-    if backbone is None:
-        return own
     if isinstance(backbone, nn.Module):
         return backbone
+    built = own()  # also before one by name, so that a seed goes on giving such a network the weights it always gave
+    if backbone is None:
+        return built
     named = {"tsai_resnet": tsai_resnet, "resnet18": resnet18}
     if backbone not in named:
         raise ValueError(

@@ -7,15 +7,40 @@ from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load
+from torch import Tensor
 
+from torchcaps._seal import is_whole
 from torchcaps.models._registry import create_model
 from torchcaps.network import CONFIG, FORMAT, WEIGHTS, Model
 
 SHIPPED = Path(__file__).parent / "weights"
+BY_HAND = "custom"
+"""Stands for the name of a network that only its author can build."""
+UNSEALED = 1
+"""The format before the recipe had a checksum."""
 
 
 def from_pretrained(directory: str | Path) -> Model:
     """The model that `save_pretrained` wrote into a directory; damage is named, and nothing is ever unpickled."""
+    config, weights = read_weights(directory)
+    if config["name"] == BY_HAND:
+        raise ValueError(
+            f"{directory} holds the weights of a network put together by hand: build it and give it to "
+            f"load_run(directory, model=net)"
+        )
+    model = create_model(config["name"], **config["options"])
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{Path(directory) / WEIGHTS} does not fit {config['name']} of this version (it was saved by torchcaps "
+            f"{config['torchcaps']}): {error}"
+        ) from error
+    return model
+
+
+def read_weights(directory: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What `write_weights` wrote, checked: name and options of a network, and its weights."""
     config = _config(Path(directory) / CONFIG)
     path = Path(directory) / WEIGHTS
     data = _read(path)
@@ -24,18 +49,9 @@ def from_pretrained(directory: str | Path) -> Model:
             f"{path} is damaged or not the file that was saved: its checksum differs from that in {CONFIG}"
         )
     try:
-        weights = load(data)
+        return config, load(data)
     except SafetensorError as error:
         raise ValueError(f"{path} is not a safetensors file: {error}") from error
-    model = create_model(config["name"], **config["options"])
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError as error:
-        raise ValueError(
-            f"{path} does not fit {config['name']} of this version (it was saved by torchcaps {config['torchcaps']}): "
-            f"{error}"
-        ) from error
-    return model
 
 
 def list_pretrained() -> list[str]:
@@ -63,11 +79,13 @@ def _config(path: Path) -> dict[str, Any]:
     wanted = {"format": int, "torchcaps": str, "name": str, "options": dict, "sha256": str}
     if not isinstance(config, dict) or not all(isinstance(config.get(key), kind) for key, kind in wanted.items()):
         raise ValueError(f"{path} is not a torchcaps model: it must hold {', '.join(wanted)}")
-    if config["format"] != FORMAT:
+    if config["format"] not in (UNSEALED, FORMAT):
         raise ValueError(
             f"{path} has format {config['format']!r}, saved by torchcaps {config['torchcaps']}: this version reads "
-            f"{FORMAT}"
+            f"{UNSEALED} and {FORMAT}"
         )
+    if config["format"] != UNSEALED and not is_whole(config):
+        raise ValueError(f"{path} was changed after it was written: its checksum differs")
     return config
 
 

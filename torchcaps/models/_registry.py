@@ -86,9 +86,13 @@ def model_info(name: str) -> dict[str, Any]:
 def create_model(name: str, *, pretrained: bool = False, **options: Any) -> Model:
     """Build a model of the papers, with its options or others.
 
-    Every model takes `num_classes`, `in_chans`, `image_size` and `width`, and `standardise`, whether it sees every
-    image with mean 0 and deviation 1; its `loss` is a name, or a dictionary of a name and options. Every capsule model
-    also takes `routing`, a name or a factory, and `backbone`, a name or a module. The rest are the papers' ablations.
+    Every model takes `num_classes`, `in_chans` and `image_size`; `width`, a factor of everything in it, and
+    `conv_width`, a factor of convolutions and types of primary capsules alone, which leaves hidden and class capsules
+    and fully connected units as the paper has them; and `standardise`, whether it sees every image with mean 0 and
+    deviation 1. Its `loss` is a name, or a dictionary of a name and options. Every capsule model also takes `routing`,
+    a name or a factory, `routing_options` for it, `init_std`, the deviation of all capsule layers' first weights if it
+    is not to be the routing's own (or the paper's), and `backbone`, a name or a module. The rest are the papers'
+    ablations.
 
     >>> net = create_model("sabour2017/capsnet", num_classes=5, in_chans=3, image_size=48, width=0.1)
     >>> net(torch.rand(2, 3, 48, 48)).scores.shape
@@ -140,8 +144,10 @@ def _check(options: dict[str, Any]) -> None:
         raise ValueError(f"standardise={standardise!r} is not allowed: it must be True or False")
     if not isinstance(loss, str) and not (isinstance(loss, dict) and isinstance(loss.get("name"), str)):
         raise ValueError(f"loss={loss!r} is not allowed: a name, or a dictionary with one, is needed")
-    width = options.get("width", 1.0)
-    if not isinstance(width, int | float) or not 0 < width < float("inf"):
-        raise ValueError(f"width={width!r} is not allowed: it must be a positive number")
+    for name in ("width", "conv_width", "init_std"):
+        value = options.get(name, 1.0)
+        none = value is None and name == "init_std"
+        if not none and (not isinstance(value, int | float) or not 0 < value < float("inf")):
+            raise ValueError(f"{name}={value!r} is not allowed: it must be a positive number")
     if min(pair(options.get("image_size", 1), "image_size")) < 1:
         raise ValueError(f"image_size={options['image_size']!r} is not allowed: it must be at least 1")

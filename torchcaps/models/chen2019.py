@@ -17,6 +17,7 @@ from torchcaps.losses import make_loss
 from torchcaps.models._assemble import (
     Reconstruction,
     RoutingChoice,
+    RoutingOptions,
     Size,
     assemble,
     choose_routing,
@@ -42,11 +43,14 @@ def gcaps(
     in_chans: int = 1,
     image_size: Size = 28,
     width: float = 1.0,
+    conv_width: float = 1.0,
     channels: int = 256,
     d: int = 16,
     rows: int = 1,
     backbone: Backbone = None,
     routing: RoutingChoice = "trainable",
+    routing_options: RoutingOptions = None,
+    init_std: float | None = None,
     reconstruction: Reconstruction = "conditional",
     loss: str = "margin",
 ) -> CapsNet:
@@ -56,11 +60,13 @@ def gcaps(
         channels: of the first convolution.
         d, rows: of the class capsules; the convolutional version sees 8-D capsules as 2×4 matrices.
     """
+    narrow = width * conv_width
+    chosen = choose_routing(routing, _OWN, routing_options)
     return assemble(
-        choose_backbone(backbone, convolutions(in_chans, [(widen(channels, width), 9, 1)]), in_chans, width),
+        choose_backbone(backbone, partial(convolutions, in_chans, [(widen(channels, narrow), 9, 1)]), in_chans, narrow),
         image_shape(in_chans, image_size),
-        partial(PrimaryCapsules, n=widen(32, width), d=8, kernel=9, stride=2, squash=squash_exp),
-        [partial(CapsuleLayer, n=num_classes, d=d, rows=rows, routing=choose_routing(routing, _OWN))],
+        partial(PrimaryCapsules, n=widen(32, narrow), d=8, kernel=9, stride=2, squash=squash_exp),
+        [partial(CapsuleLayer, n=num_classes, d=d, rows=rows, init_std=init_std, routing=chosen)],
         reconstruction=reconstruction,
         loss=loss,
     )
@@ -101,8 +107,11 @@ def multi_gcaps(
     in_chans: int = 3,
     image_size: Size = 32,
     width: float = 1.0,
+    conv_width: float = 1.0,
     backbone: Backbone = None,
     routing: RoutingChoice = "trainable",
+    routing_options: RoutingOptions = None,
+    init_std: float | None = None,
     loss: str = "margin",
 ) -> CapsNet:
     """The multi-layer G-CapsNet of the supplement's table: two convolutions without bias, three capsule layers.
@@ -112,20 +121,22 @@ def multi_gcaps(
     """
 
     def pick(own: RoutingFactory) -> RoutingFactory:
-        return choose_routing(routing, {**_OWN, "trainable": own})
+        return choose_routing(routing, {**_OWN, "trainable": own}, routing_options)
 
-    conv = nn.Conv2d(in_chans, widen(64, width), 7, bias=False)
+    narrow = width * conv_width
+    own = partial(convolutions, in_chans, [(widen(64, narrow), 7, 1)], bias=False)
     local = partial(Trainable, per_position=True, squash=relu_squash)
     last = partial(Trainable, per_dim=True, squash=relu_squash)
+    layer = partial(CapsuleLayer, init_std=init_std)
     few, many = widen(8, width), widen(16, width)
     return assemble(
-        choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, width),
+        choose_backbone(backbone, own, in_chans, narrow),
         image_shape(in_chans, image_size),
-        partial(PrimaryCapsules, n=many, d=8, kernel=7, stride=2, bias=False, squash=squash_exp),
+        partial(PrimaryCapsules, n=widen(16, narrow), d=8, kernel=7, stride=2, bias=False, squash=squash_exp),
         [
-            partial(CapsuleLayer, n=few, window=4, routing=pick(partial(CoarseTrainable, side=4))),
-            partial(CapsuleLayer, n=many, rows=4, window=3, stride=2, routing=pick(local)),
-            partial(CapsuleLayer, n=num_classes, routing=pick(last)),
+            partial(layer, n=few, window=4, routing=pick(partial(CoarseTrainable, side=4))),
+            partial(layer, n=many, rows=4, window=3, stride=2, routing=pick(local)),
+            partial(layer, n=num_classes, routing=pick(last)),
         ],
         loss=loss,
     )
@@ -137,10 +148,11 @@ def cnn_cifar(
     in_chans: int = 3,
     image_size: Size = 32,
     width: float = 1.0,
+    conv_width: float = 1.0,
     loss: str = "ce",
 ) -> ConvNet:
     """The CIFAR-10 baseline: the capsule network's two convolutions, then layers of 512 and 10 (section 4.1.3)."""
-    convs = convolutions(in_chans, [(widen(64, width), 9, 1), (widen(256, width), 9, 2)])
+    convs = convolutions(in_chans, [(widen(64, width * conv_width), 9, 1), (widen(256, width * conv_width), 9, 2)])
     c, h, w = feature_shape(convs, image_shape(in_chans, image_size))
     units = widen(512, width)
     head = [nn.Flatten(), nn.Linear(c * h * w, units), nn.ReLU(), nn.Linear(units, num_classes)]
@@ -153,10 +165,11 @@ def lenet(
     in_chans: int = 1,
     image_size: Size = 28,
     width: float = 1.0,
+    conv_width: float = 1.0,
     loss: str = "ce",
 ) -> ConvNet:
     """LeNet-5, the substitute through which the black-box attack of section 4.3 looks."""
-    first, second = widen(6, width), widen(16, width)
+    first, second = widen(6, width * conv_width), widen(16, width * conv_width)
     convs = nn.Sequential(
         nn.Conv2d(in_chans, first, 5, padding=2),
         nn.ReLU(),

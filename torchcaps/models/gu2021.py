@@ -4,6 +4,7 @@ Capsule networks whose five components are arguments, and the convolutional netw
 with Adam at 1e-3, batches of 128, and 0.0005 times the sum of an image's squared pixel errors.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
@@ -17,6 +18,7 @@ from torchcaps.losses import make_loss
 from torchcaps.models._assemble import (
     Reconstruction,
     RoutingChoice,
+    RoutingOptions,
     Size,
     assemble,
     choose_routing,
@@ -26,7 +28,7 @@ from torchcaps.models._assemble import (
 )
 from torchcaps.models._backbones import Backbone, choose_backbone, convolutions
 from torchcaps.network import CapsNet, ConvNet, Model
-from torchcaps.routing import Dynamic, Uniform
+from torchcaps.routing import Dynamic, RoutingFactory, Uniform
 from torchcaps.types import CapsShape, Capsules, Parse, Record, check_record
 
 Grouping = Literal["sum", "length", "linear"]
@@ -38,9 +40,12 @@ def capsnet(
     in_chans: int = 1,
     image_size: Size = 40,
     width: float = 1.0,
+    conv_width: float = 1.0,
     kernel: int = 9,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
+    routing_options: RoutingOptions = None,
+    init_std: float | None = None,
     share: Share = "none",
     squash: bool = True,
     reconstruction: Reconstruction = "conditional",
@@ -58,14 +63,15 @@ def capsnet(
     """
     g = _squash(squash)
     image = image_shape(in_chans, image_size)
-    types = widen(32, width)
-    own = convolutions(in_chans, [(widen(256, width), kernel, 1)])
-    chosen = choose_routing(routing, {"dynamic": partial(Dynamic, squash=g), "uniform": partial(Uniform, squash=g)})
+    narrow = width * conv_width
+    own = partial(convolutions, in_chans, [(widen(256, narrow), kernel, 1)])
+    squashed: dict[str, RoutingFactory] = {"dynamic": partial(Dynamic, squash=g), "uniform": partial(Uniform, squash=g)}
+    chosen = choose_routing(routing, squashed, routing_options)
     return assemble(
-        choose_backbone(backbone, own, in_chans, width),
+        choose_backbone(backbone, own, in_chans, narrow),
         image,
-        partial(PrimaryCapsules, n=types, d=8, kernel=kernel, stride=2, squash=g),
-        [partial(CapsuleLayer, n=num_classes, d=16, share=share, routing=chosen)],
+        partial(PrimaryCapsules, n=widen(32, narrow), d=8, kernel=kernel, stride=2, squash=g),
+        [partial(CapsuleLayer, n=num_classes, d=16, share=share, init_std=init_std, routing=chosen)],
         reconstruction=reconstruction,
         loss=loss,
     )
@@ -81,12 +87,19 @@ def convnet_fc(
     in_chans: int = 1,
     image_size: Size = 40,
     width: float = 1.0,
+    conv_width: float = 1.0,
     kernel: int = 5,
-    units: tuple[int, int] = (328, 192),
+    units: Sequence[int] = (328, 192),
     loss: str = "ce",
 ) -> ConvNet:
-    """ConvNet-FC: three convolutions and two fully connected layers (section 3), the baseline of Sabour et al. 2017."""
-    channels = [widen(c, width) for c in (256, 256, 128)]
+    """ConvNet-FC: three convolutions and two fully connected layers (section 3), the baseline of Sabour et al. 2017.
+
+    Args:
+        units: of the two fully connected layers; `match_parameters` finds those that give a number of parameters.
+    """
+    if len(units) != 2:
+        raise ValueError(f"units={units!r} is not allowed: give two numbers, one for each fully connected layer")
+    channels = [widen(c, width * conv_width) for c in (256, 256, 128)]
     convs = convolutions(in_chans, [(c, kernel, 1) for c in channels])
     c, h, w = feature_shape(convs, image_shape(in_chans, image_size))
     first, second = (widen(u, width) for u in units)
@@ -100,11 +113,12 @@ def convnet_avg(
     in_chans: int = 1,
     image_size: Size = 40,
     width: float = 1.0,
+    conv_width: float = 1.0,
     kernel: int = 9,
     loss: str = "ce",
 ) -> ConvNet:
     """ConvNet-Avg: CapsNet's two convolutions, a global average and a linear layer (section 3.1)."""
-    channels = widen(256, width)
+    channels = widen(256, width * conv_width)
     convs = convolutions(in_chans, [(channels, kernel, 1), (channels, kernel, 2)])
     feature_shape(convs, image_shape(in_chans, image_size))
     pool = [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
@@ -157,13 +171,15 @@ def convnet_grouped(
     in_chans: int = 1,
     image_size: Size = 40,
     width: float = 1.0,
+    conv_width: float = 1.0,
     kernel: int = 9,
     loss: str = "bce",
 ) -> GroupedConvNet:
     """ConvNet-CR ("sum"), ConvNet-R ("linear"), ConvNet-CR-SF ("length"): two convolutions and 16 units a class."""
     if grouping not in ("sum", "length", "linear"):
         raise ValueError(f"grouping={grouping!r} is not allowed: choose one of 'sum', 'length', 'linear'")
-    stack = convolutions(in_chans, [(widen(256, width), kernel, 1), (widen(32, width) * 8, kernel, 2)])
+    narrow = width * conv_width
+    stack = convolutions(in_chans, [(widen(256, narrow), kernel, 1), (widen(32, narrow) * 8, kernel, 2)])
     convs = stack[:-1] if grouping == "length" else stack  # squashed vectors keep their sign: no second ReLU
     classes = CapsShape((1, 1), num_classes, 16)
     return GroupedConvNet(convs, image_shape(in_chans, image_size), classes, grouping=grouping, loss=loss)

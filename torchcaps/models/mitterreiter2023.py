@@ -13,6 +13,7 @@ from torchcaps.layers import CapsuleLayer, PrimaryCapsules
 from torchcaps.models._assemble import (
     Reconstruction,
     RoutingChoice,
+    RoutingOptions,
     Size,
     assemble,
     choose_routing,
@@ -31,17 +32,22 @@ def capsnet(
     in_chans: int = 1,
     image_size: Size = 40,
     width: float = 1.0,
+    conv_width: float = 1.0,
     layers: int = 5,
     capsules: int = 16,
     dim: int = 8,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
+    routing_options: RoutingOptions = None,
+    init_std: float | None = None,
     reconstruction: Reconstruction = "conditional",
     loss: str = "margin",
 ) -> CapsNet:
     """Capsule layers of equal size up to the class capsules (section 3.2), learned priors, squash (1 − e^−‖u‖).
 
     Args:
+        conv_width: narrows all convolutions but the last, which has a channel for each number of the primary capsules.
+            Here these are a layer like the others, and stay.
         layers: capsule layers in all, primary and class capsules included.
         capsules: in each layer but the last.
         dim: of every capsule.
@@ -53,18 +59,18 @@ def capsnet(
         "dynamic": partial(Dynamic, squash=squash_exp, prior=True),
         "uniform": partial(Uniform, over="parents", squash=squash_exp),
     }
-    chosen = choose_routing(routing, own)
-    n = widen(capsules, width)
+    chosen = choose_routing(routing, own, routing_options)
+    n, narrow = widen(capsules, width), width * conv_width
     image = image_shape(in_chans, image_size)
-    convs = choose_backbone(backbone, _convolutions(in_chans, width, n * dim), in_chans, width)
+    convs = choose_backbone(backbone, partial(_convolutions, in_chans, narrow, n * dim), in_chans, narrow)
     c, h, w = feature_shape(convs, image)
     whole = nn.Conv2d(c, n * dim, (h, w), groups=c) if c == n * dim else nn.Conv2d(c, n * dim, (h, w))
-    hidden = partial(CapsuleLayer, n=n, d=dim, routing=chosen)
+    layer = partial(CapsuleLayer, d=dim, init_std=init_std, routing=chosen)
     return assemble(
         nn.Sequential(convs, whole),
         image,
         partial(PrimaryCapsules, n=n, d=dim, kernel=None, squash=squash_exp),
-        [*[hidden] * (layers - 2), partial(CapsuleLayer, n=num_classes, d=dim, routing=chosen)],
+        [*[partial(layer, n=n)] * (layers - 2), partial(layer, n=num_classes)],
         reconstruction=reconstruction,
         loss=loss,
     )

@@ -11,10 +11,11 @@ from torch import nn
 
 from torchcaps.functional import identity
 from torchcaps.layers import ActivationHead, CapsuleLayer, LinearHead, PrimaryCapsules
-from torchcaps.layers.capsule import Compat
+from torchcaps.layers.capsule import Compat, Competition
 from torchcaps.losses import make_loss
 from torchcaps.models._assemble import (
     RoutingChoice,
+    RoutingOptions,
     Size,
     assemble,
     choose_routing,
@@ -40,10 +41,13 @@ def inverted(
     in_chans: int = 3,
     image_size: Size = 32,
     width: float = 1.0,
+    conv_width: float = 1.0,
     side: int | None = None,
     iters: int = 2,
     backbone: Backbone = None,
     routing: RoutingChoice = "inverted_attention",
+    routing_options: RoutingOptions = None,
+    init_std: float | None = None,
     norm: bool = True,
     activations: bool = False,
     concurrently: bool = True,
@@ -62,16 +66,16 @@ def inverted(
     """
     large = num_classes >= MANY_CLASSES if side is None else side > 4
     side = (6 if large else 4) if side is None else side
-    d, types = side * side, widen(32, width)
-    own = partial(InvertedAttention, iters=iters, norm=norm, activations=activations)
-    chosen = choose_routing(routing, {"inverted_attention": own})
-    conv = nn.Conv2d(in_chans, widen(128 if large else 256, width), 3, 2, 1)
-    layer = partial(CapsuleLayer, rows=side, routing=chosen, compat=compat)
+    d, types, narrow = side * side, widen(32, width), width * conv_width
+    inverted = partial(InvertedAttention, iters=iters, norm=norm, activations=activations)
+    chosen = choose_routing(routing, {"inverted_attention": inverted}, routing_options)
+    own = partial(convolutions, in_chans, [(widen(128 if large else 256, narrow), 3, 2)], padding=1)
+    layer = partial(CapsuleLayer, rows=side, init_std=init_std, routing=chosen, compat=compat)
     middle = [partial(layer, n=widen(20, width))] if large else []
     return assemble(
-        choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, width),
+        choose_backbone(backbone, own, in_chans, narrow),
         image_shape(in_chans, image_size),
-        partial(PrimaryCapsules, n=types, d=d, bias=False, norm=True, squash=identity, activation="one"),
+        partial(PrimaryCapsules, n=widen(32, narrow), d=d, bias=False, norm=True, squash=identity, activation="one"),
         [
             partial(layer, n=types, window=3, stride=2),
             partial(layer, n=types, window=3),
@@ -90,10 +94,13 @@ def dynamic(
     in_chans: int = 3,
     image_size: Size = 32,
     width: float = 1.0,
+    conv_width: float = 1.0,
     iters: int = 3,
     deep: bool = False,
     backbone: Backbone = None,
     routing: RoutingChoice = "dynamic",
+    routing_options: RoutingOptions = None,
+    init_std: float | None = None,
     loss: str = "margin",
 ) -> CapsNet:
     """CapsNet for CIFAR (tables 4 and 5): 9×9 convolutions, 2048 capsules of 8, class capsules of 16, no decoder.
@@ -101,13 +108,15 @@ def dynamic(
     Args:
         deep: whether a residual backbone with a stage of 256 takes the place of the first convolution and the stride.
     """
-    own = tsai_resnet(in_chans, width, last=256) if deep else convolutions(in_chans, [(widen(256, width), 9, 1)])
-    chosen = choose_routing(routing, {"dynamic": partial(Dynamic, iters=iters)})
+    narrow = width * conv_width
+    residual = partial(tsai_resnet, in_chans, narrow, last=256)
+    own = residual if deep else partial(convolutions, in_chans, [(widen(256, narrow), 9, 1)])
+    chosen = choose_routing(routing, {"dynamic": partial(Dynamic, iters=iters)}, routing_options)
     return assemble(
-        choose_backbone(backbone, own, in_chans, width),
+        choose_backbone(backbone, own, in_chans, narrow),
         image_shape(in_chans, image_size),
-        partial(PrimaryCapsules, n=widen(32, width), d=8, kernel=9, stride=1 if deep else 2),
-        [partial(CapsuleLayer, n=num_classes, d=16, routing=chosen)],
+        partial(PrimaryCapsules, n=widen(32, narrow), d=8, kernel=9, stride=1 if deep else 2),
+        [partial(CapsuleLayer, n=num_classes, d=16, init_std=init_std, routing=chosen)],
         loss=loss,
     )
 
@@ -118,20 +127,33 @@ def em(
     in_chans: int = 3,
     image_size: Size = 32,
     width: float = 1.0,
+    conv_width: float = 1.0,
     iters: int = 2,
     backbone: Backbone = None,
     routing: RoutingChoice = "em",
+    routing_options: RoutingOptions = None,
+    init_std: float | None = None,
+    competition: Competition = "window",
     loss: str = "spread",
 ) -> CapsNet:
-    """Matrix capsules with EM routing (tables 6 and 7); the last layer shares its maps over positions."""
-    types = widen(32, width)
-    channels = widen(256, width)
-    conv = nn.Sequential(nn.Conv2d(in_chans, channels, 4, 2, 1), nn.BatchNorm2d(channels), nn.ReLU())
-    layer = partial(CapsuleLayer, rows=4, routing=choose_routing(routing, {"em": partial(EM, iters=iters)}))
+    """Matrix capsules with EM routing (tables 6 and 7); the last layer shares its maps over positions.
+
+    Args:
+        competition: where a child's parents compete. "window", the default, shares a child out anew in each window it
+            is in; "grid" shares it once among all the parents it reaches, as Hinton et al. 2018 do.
+    """
+    types, narrow = widen(32, width), width * conv_width
+
+    def own() -> nn.Module:
+        channels = widen(256, narrow)
+        return nn.Sequential(nn.Conv2d(in_chans, channels, 4, 2, 1), nn.BatchNorm2d(channels), nn.ReLU())
+
+    chosen = choose_routing(routing, {"em": partial(EM, iters=iters)}, routing_options)
+    layer = partial(CapsuleLayer, rows=4, competition=competition, init_std=init_std, routing=chosen)
     return assemble(
-        choose_backbone(backbone, conv, in_chans, width),
+        choose_backbone(backbone, own, in_chans, narrow),
         image_shape(in_chans, image_size),
-        partial(PrimaryCapsules, n=types, d=16, squash=identity, activation="learned"),
+        partial(PrimaryCapsules, n=widen(32, narrow), d=16, squash=identity, activation="learned"),
         [
             partial(layer, n=types, window=3, stride=2),
             partial(layer, n=types, window=3),
@@ -143,10 +165,16 @@ def em(
 
 
 def cnn_simple(
-    *, num_classes: int = 10, in_chans: int = 3, image_size: Size = 32, width: float = 1.0, loss: str = "ce"
+    *,
+    num_classes: int = 10,
+    in_chans: int = 3,
+    image_size: Size = 32,
+    width: float = 1.0,
+    conv_width: float = 1.0,
+    loss: str = "ce",
 ) -> ConvNet:
     """The baseline CNN of tables 2 and 3: three convolutions of 1024 with average pooling between."""
-    c = widen(1024, width)
+    c = widen(1024, width * conv_width)
     body = nn.Sequential(
         nn.Conv2d(in_chans, c, 3, 2, 1),
         nn.ReLU(),
@@ -164,10 +192,16 @@ def cnn_simple(
 
 
 def resnet(
-    *, num_classes: int = 10, in_chans: int = 3, image_size: Size = 32, width: float = 1.0, loss: str = "ce"
+    *,
+    num_classes: int = 10,
+    in_chans: int = 3,
+    image_size: Size = 32,
+    width: float = 1.0,
+    conv_width: float = 1.0,
+    loss: str = "ce",
 ) -> ConvNet:
     """The CIFAR ResNet-18 (He et al. 2016)."""
-    features = resnet18(in_chans, width)
+    features = resnet18(in_chans, width * conv_width)
     c, _, _ = feature_shape(features, image_shape(in_chans, image_size))
     pool = [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
     return ConvNet(nn.Sequential(features, *pool, nn.Linear(c, num_classes)), loss=make_loss(loss))
@@ -179,12 +213,16 @@ def diverse(
     in_chans: int = 1,
     image_size: Size = 36,
     width: float = 1.0,
+    conv_width: float = 1.0,
     rows: int = 8,
     types: int = 16,
+    primary_types: int | None = None,
     iters: int = 2,
     squashed: bool = False,
     backbone: Backbone = None,
     routing: RoutingChoice = "inverted_attention",
+    routing_options: RoutingOptions = None,
+    init_std: float | None = None,
     loss: str = "bce",
 ) -> CapsNet:
     """The capsule networks for DiverseMultiMNIST (tables 10 and 11): 64-D poses, one convolutional and one full layer.
@@ -192,19 +230,21 @@ def diverse(
     Args:
         rows: 8 for matrix poses, 1 for vectors.
         types: of capsules; 16 in the tables.
+        primary_types: of primary capsules, if they are to be others.
         squashed: whether capsules are squashed and routed layer by layer, as for dynamic routing, instead of normalised
             and routed concurrently.
     """
-    n = widen(types, width)
-    own: dict[str, RoutingFactory] = {
+    n, narrow = widen(types, width), width * conv_width
+    routings: dict[str, RoutingFactory] = {
         "inverted_attention": partial(InvertedAttention, iters=iters),
         "dynamic": Dynamic,
     }
-    layer = partial(CapsuleLayer, rows=rows, routing=choose_routing(routing, own))
-    conv = nn.Conv2d(in_chans, widen(1024, width), 3, 2, 1)
-    first = partial(PrimaryCapsules, n=n, d=64, kernel=3, stride=2, bias=False)
+    chosen = choose_routing(routing, routings, routing_options)
+    layer = partial(CapsuleLayer, rows=rows, init_std=init_std, routing=chosen)
+    own = partial(convolutions, in_chans, [(widen(1024, narrow), 3, 2)], padding=1)
+    first = partial(PrimaryCapsules, n=widen(primary_types or types, narrow), d=64, kernel=3, stride=2, bias=False)
     return assemble(
-        choose_backbone(backbone, nn.Sequential(conv, nn.ReLU()), in_chans, width),
+        choose_backbone(backbone, own, in_chans, narrow),
         image_shape(in_chans, image_size),
         first if squashed else partial(first, norm=True, squash=identity, activation="one"),
         [partial(layer, n=n, window=3), partial(layer, n=num_classes)],
@@ -220,15 +260,18 @@ def diverse_cnn(
     in_chans: int = 1,
     image_size: Size = 36,
     width: float = 1.0,
+    conv_width: float = 1.0,
     pool: bool = True,
+    units: int = 640,
     loss: str = "bce",
 ) -> ConvNet:
     """The baseline CNN for DiverseMultiMNIST (table 12).
 
     Args:
         pool: a linear layer at each position and their average, or one linear layer over the whole map.
+        units: of that linear layer.
     """
-    c, units = widen(1024, width), widen(640, width)
+    c, units = widen(1024, width * conv_width), widen(units, width)
     convs = nn.Sequential(
         nn.Conv2d(in_chans, c, 3, 2, 1),
         nn.ReLU(),

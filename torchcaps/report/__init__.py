@@ -4,11 +4,14 @@ A page is a list of sections, each plain data with a template of its own. A new 
 and one more item in the list given to `write_report`.
 """
 
-from torchcaps.report._gather import choose, perturbed, predictions
+from torchcaps.report._gather import choose, parameters, perturbations, perturbed, predictions, sample_group
+from torchcaps.report._gather_health import dead_of, dynamics_of
 from torchcaps.report._page import write_report
 from torchcaps.report._section import Section
 from torchcaps.report.curves import Curve, Curves
+from torchcaps.report.networks import Network, about, others
 from torchcaps.report.perturbations import Drawing, Perturbations
+from torchcaps.report.runs import report_on
 from torchcaps.report.samples import Group, Guess, Sample, Samples
 from torchcaps.report.scores import Row, Scores, interval, percent
 
@@ -18,16 +21,25 @@ __all__ = [
     "Drawing",
     "Group",
     "Guess",
+    "Network",
     "Perturbations",
     "Row",
     "Sample",
     "Samples",
     "Scores",
     "Section",
+    "about",
     "choose",
+    "dead_of",
+    "dynamics_of",
     "interval",
+    "others",
+    "parameters",
     "percent",
+    "perturbations",
     "perturbed",
     "predictions",
+    "report_on",
+    "sample_group",
     "write_report",
 ]

@@ -31,26 +31,42 @@ class Chart:
     bottom: int = HEIGHT - BOTTOM
 
 
-def chart(series: Sequence[Sequence[float]], *, log: bool = False, percent: bool = False) -> Chart:
-    """A chart of series that have one value an epoch, the first epoch being 1.
+def chart(
+    series: Sequence[Sequence[float]],
+    *,
+    x: Sequence[float] | None = None,
+    log: bool = False,
+    percent: bool = False,
+    whole: bool = False,
+) -> Chart:
+    """A chart of series over the same places.
 
     Args:
+        x: the places; if not given there is one value an epoch, and the first epoch is 1.
         log: a logarithmic axis; values that are not positive are left out.
         percent: values are shares and labelled as percentages.
+        whole: the axis has every share from 0 to 1, whatever the values.
     """
     usable = [[_usable(v, log=log) for v in values] for values in series]
-    known = [v for values in usable for v in values if v is not None]
-    epochs = max((len(values) for values in usable), default=1)
+    known = [v for values in usable for v in values if v is not None] + ([0.0, 1.0] if whole else [])
     ticks = _log_ticks(known) if log else _ticks(min(known, default=0.0), max(known, default=1.0))
     low, high = min([*ticks, *known]), max([*ticks, *known])
     down = _scale(low, high, HEIGHT - BOTTOM, TOP, log=log)
-    across = _scale(1.0, float(max(2, epochs)), LEFT + 8, WIDTH - RIGHT - 8)
+    epochs = max((len(values) for values in usable), default=1)
+    places = [float(e) for e in range(1, max(2, epochs) + 1)] if x is None else list(x)
+    across = _scale(min(places), max(places), LEFT + 8, WIDTH - RIGHT - 8)
     step = max(1, math.ceil(epochs / 8))
+    marks = [float(e) for e in range(1, epochs + 1, step)] if x is None else _inside(places)
     return Chart(
-        [Tick(across(float(e)), str(e)) for e in range(1, epochs + 1, step)],
+        [Tick(across(v), f"{v:g}".replace("-", "−")) for v in marks],
         [Tick(down(v), f"{100 * v:g} %" if percent else f"{v:g}") for v in ticks],
-        [[(across(float(e)), down(v)) for e, v in enumerate(values, 1) if v is not None] for values in usable],
+        [[(across(at), down(v)) for at, v in zip(places, row, strict=False) if v is not None] for row in usable],
     )
+
+
+def _inside(places: Sequence[float]) -> list[float]:
+    """Round numbers between the first place and the last."""
+    return [tick for tick in _ticks(min(places), max(places), most=9) if min(places) <= tick <= max(places)]
 
 
 def _usable(value: float | None, *, log: bool) -> float | None:
@@ -72,7 +88,7 @@ def _ticks(low: float, high: float, most: int = 5) -> list[float]:
     >>> _ticks(0.871, 0.984)
     [0.85, 0.9, 0.95, 1.0]
     """
-    span = (high - low) or max(abs(high), 1.0) / 10
+    span = (high - low) or max(abs(high), 1.0) / 10  # of a flat line
     power = 10.0 ** math.floor(math.log10(span))
     for step in (s * power for s in (0.1, 0.2, 0.5, 1, 2, 5, 10)):
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)

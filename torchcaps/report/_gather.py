@@ -6,13 +6,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from torchcaps.data import Batch
+from torchcaps.data import Batch, Dataset
+from torchcaps.functional import length
 from torchcaps.infer import evaluating, infer
 from torchcaps.layers import Decoder
 from torchcaps.network import Model
-from torchcaps.report.perturbations import Drawing
-from torchcaps.report.samples import Guess, Sample
+from torchcaps.report.perturbations import Drawing, Perturbations
+from torchcaps.report.samples import Group, Guess, Sample
 
+SHOWN, LOOKED_AT = 9, 400  # samples of a test on the page, chosen from so many
+DRAWN = 2  # images whose capsules are moved
 DELTAS = tuple(round(-0.25 + 0.05 * k, 2) for k in range(11))
 TOP = 3
 
@@ -30,10 +33,12 @@ def perturbed(
         plain = decoder(parse, labels)
         moved = torch.stack([decoder.perturb(parse, labels, dim, deltas) for dim in range(decoder.classes.d)])
     drawings = []
+    sizes = length(parse.capsules[-1].pose)[:, 0, 0]
     for b, label in enumerate(labels.tolist()):
         rows = moved[:, :, b]
         order = (rows - plain[b]).abs().sum((1, 2, 3, 4)).argsort(descending=True)
-        drawings.append(Drawing(classes[label], images[b], plain[b], order.tolist(), rows[order], DELTAS))
+        size = float(sizes[b, label])
+        drawings.append(Drawing(classes[label], images[b], plain[b], order.tolist(), rows[order], DELTAS, size))
     return drawings
 
 
@@ -58,3 +63,34 @@ def choose(samples: Sequence[Sample], count: int) -> list[Sample]:
     right = [sample for sample in samples if not sample.mistakes]
     shown = wrong[: max(count * 2 // 3, count - len(right))]
     return shown + right[: count - len(shown)]
+
+
+def sample_group(models: Mapping[str, Model], data: Dataset, title: str, note: str) -> Group:
+    """From a test a few of its first images, the same that the networks were judged by."""
+    batch = data.batch(torch.arange(min(LOOKED_AT, len(data))))
+    samples = predictions(models, batch, data.classes)
+    wrong = sum(sample.mistakes > 0 for sample in samples)
+    said = f"{note} Of the first {len(samples)}, at least one network is wrong on {wrong}."
+    return Group(title, said, choose(samples, SHOWN))
+
+
+def perturbations(models: Mapping[str, Model], data: Dataset) -> list[Perturbations]:
+    """For each network with a decoder, what the dimensions of a few class capsules do; images it gets right first."""
+    batch = data.batch(torch.arange(min(LOOKED_AT, len(data))))
+    labels = batch.labels[:, 0]
+    found = []
+    for name, model in models.items():
+        if not isinstance(model.decoder, Decoder):
+            continue
+        right = (infer(model, batch.images).scores.argmax(-1).cpu() == labels).tolist()
+        firsts = {label: k for k, label in reversed(list(enumerate(labels.tolist()))) if right[k]}
+        chosen = torch.tensor((sorted(firsts.values()) or list(range(DRAWN)))[:DRAWN])
+        drawings = perturbed(model, batch.images[chosen], labels[chosen], data.classes)
+        found.append(Perturbations(title=f"What the dimensions mean: {name}", network=name, drawings=drawings))
+    return found
+
+
+def parameters(model: Model) -> tuple[int, int]:
+    """Parameters that a prediction needs, and those of the decoder."""
+    decoder = 0 if model.decoder is None else sum(p.numel() for p in model.decoder.parameters())
+    return sum(p.numel() for p in model.parameters()) - decoder, decoder

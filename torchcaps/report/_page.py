@@ -7,6 +7,23 @@ from torchcaps.report._section import Section
 from torchcaps.report.scores import interval, percent
 
 TEMPLATES = Path(__file__).parent / "templates"
+COLOURS = 6  # of the style sheet
+
+
+class Colours:
+    """A network has the same colour all over a page: they are given out in the order in which networks appear.
+
+    >>> colour = Colours()
+    >>> colour("a"), colour("b"), colour("a")
+    (0, 1, 0)
+    """
+
+    def __init__(self) -> None:
+        self.given: dict[str, int] = {}
+
+    def __call__(self, network: str) -> int:
+        """The number of a network's colour."""
+        return self.given.setdefault(network, len(self.given)) % COLOURS
 
 
 def write_report(
@@ -38,5 +55,6 @@ def render(sections: Sequence[Section], *, title: str, lead: str, facts: Mapping
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": percent, "interval": interval}
+    environment.globals["colour"] = Colours()
     page = environment.get_template("page.html")
     return page.render(sections=sections, title=title, lead=lead, facts=facts or {})

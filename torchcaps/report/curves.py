@@ -31,7 +31,11 @@ class Curves(Section):
         """For each chart a heading, the drawing, and the values of its lines as text."""
         losses, accuracies = [c.loss for c in self.curves], [c.accuracy for c in self.curves]
         return [
-            ("Training loss", chart(losses, log=True), [[f"{v:.3g}" for v in values] for values in losses]),
+            (
+                "Training loss (logarithmic axis)",
+                chart(losses, log=True),
+                [[f"{v:.3g}" for v in values] for values in losses],
+            ),
             (
                 "Validation accuracy",
                 chart(accuracies, percent=True),

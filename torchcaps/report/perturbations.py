@@ -21,6 +21,7 @@ class Drawing:
         dims: for each row, which dimension moves.
         rows: dimension × delta × channels × height × width.
         deltas: what is added, for each column.
+        length: of the capsule as it is, for scale.
     """
 
     label: str
@@ -29,6 +30,7 @@ class Drawing:
     dims: Sequence[int]
     rows: Tensor
     deltas: Sequence[float]
+    length: float
 
     @property
     def pictures(self) -> list[tuple[str, str]]:
@@ -75,8 +77,9 @@ class Perturbations(Section):
     template: ClassVar[str] = "perturbations.html"
     title: str = "What a capsule's dimensions mean"
     note: str = (
-        "The decoder draws the image again from the capsule of its class. In each row one number of that capsule moves "
-        "from left to right; the dimensions that change the drawing most come first."
+        "The decoder draws the image again from the capsule of its class. Each row is a dimension of that capsule: "
+        "from left to right something is added to this one number, in the units of the pose, and all others stay as "
+        "they are. The dimensions that change the drawing most come first."
     )
     network: str
     drawings: Sequence[Drawing]

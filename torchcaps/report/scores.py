@@ -7,6 +7,12 @@ from typing import ClassVar
 from torchcaps.measures import Score
 from torchcaps.report._section import Section
 
+ABOUT_CAPSULES = {
+    "dead capsules": "Those whose activation is at most 0.01 on average and in its deviation over test images; – where "
+    "there are no activations.",
+    "routing dynamics": "How much couplings change from image to image (dyr): 0 never, 1 as much as they can.",
+}
+
 
 @dataclass(frozen=True)
 class Row:
@@ -17,7 +23,9 @@ class Row:
         parameters: those that a prediction needs.
         decoder: parameters of the decoder beside, 0 if there is none.
         seconds: of training.
-        scores: by the name of the test.
+        scores: by the name of the test; a test that a network was not put to is left out.
+        dead: how many capsules are dead, and of how many; None if nobody knows.
+        dynamics: routing dynamics (dyr), the mean over layers; None if there is no routing.
     """
 
     name: str
@@ -26,6 +34,8 @@ class Row:
     decoder: int
     seconds: float
     scores: Mapping[str, Score]
+    dead: tuple[int, int] | None = None
+    dynamics: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +46,16 @@ class Scores(Section):
     title: str = "How they did"
     tests: Mapping[str, str]
     rows: Sequence[Row]
+
+    @property
+    def capsules(self) -> bool:
+        """Whether anything is known about capsules."""
+        return any(row.dead is not None or row.dynamics is not None for row in self.rows)
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What stands in each column."""
+        return {**self.tests, **(ABOUT_CAPSULES if self.capsules else {})}
 
 
 def percent(score: Score) -> str:

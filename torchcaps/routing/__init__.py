@@ -10,7 +10,7 @@ from torchcaps.routing.trainable import Trainable
 from torchcaps.routing.uniform import Uniform
 from torchcaps.routing.variational import Variational
 
-ROUTINGS: dict[str, type[Routing]] = {
+ROUTINGS: dict[str, RoutingFactory] = {
     "uniform": Uniform,
     "trainable": Trainable,
     "dynamic": Dynamic,
@@ -20,6 +20,28 @@ ROUTINGS: dict[str, type[Routing]] = {
     "variational": Variational,
     "self_attention": SelfAttention,
 }
+
+
+def register_routing(name: str, factory: RoutingFactory) -> None:
+    """Name a routing of one's own, so that models take it by name, and are saved, loaded and trained again with it.
+
+    Whoever loads such a network registers the routing first, under the same name.
+
+    >>> register_routing("mine", Uniform)
+    >>> "mine" in ROUTINGS
+    True
+
+    Args:
+        factory: from a `RoutingShape` to a routing: a class, or a `functools.partial` of one.
+    """
+    if not name.isidentifier():
+        raise ValueError(f"name={name!r} is not allowed: letters, digits and underscores are")
+    if not callable(factory):
+        raise ValueError(f"factory={factory!r} is not allowed: a class of Routing, or a partial of one, is needed")
+    if ROUTINGS.get(name, factory) is not factory:
+        raise ValueError(f"name={name!r} is not allowed: there is a routing of that name")
+    ROUTINGS[name] = factory
+
 
 __all__ = [
     "EM",
@@ -33,4 +55,5 @@ __all__ = [
     "Trainable",
     "Uniform",
     "Variational",
+    "register_routing",
 ]

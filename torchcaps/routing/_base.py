@@ -3,19 +3,18 @@
 import math
 from collections.abc import Callable
 
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from torchcaps.types import RoutingShape, State
-from torchcaps.votes import Votes
+from torchcaps.votes import Coupling, PerParent, Poses, Votes
 
 
 class Routing(nn.Module):
     """One routing algorithm between two layers.
 
-    Subclasses state `step`, which moves the parents once, and `couplings`, how that step shares each child out among
-    the parents, before the child's activation where a routing weighs by it. The state they are given is the one before;
-    None before the first step.
+    Subclasses state `step`, which moves the parents once, `couplings`, how that step shares each child out among the
+    parents, and `finish`, what it makes of the votes that were shared out. The state that `step` and `couplings` are
+    given is the one before; None before the first step. `torchcaps.testing.check_routing` tells whether they agree.
 
     Args:
         shape: what the routing is built for.
@@ -28,6 +27,9 @@ class Routing(nn.Module):
     competes: bool = True
     """Whether a child shares itself out: its couplings to all the parents it can reach sum to one."""
 
+    weighs: bool = False
+    """Whether a vote counts as much as its child is active, besides its coupling."""
+
     def __init__(self, shape: RoutingShape, *, iters: int = 1) -> None:
         super().__init__()
         if iters < 1:
@@ -38,9 +40,19 @@ class Routing(nn.Module):
         """The parents after iteration `t`, counted from 0."""
         raise TypeError(f"{type(self).__name__} must define step(votes, state, t)")
 
-    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+    def couplings(self, votes: Votes, state: State | None) -> Coupling:
         """How much of each child's vote a step from `state` gives to each parent."""
         raise TypeError(f"{type(self).__name__} must define couplings(votes, state)")
+
+    def finish(self, s: Poses, mass: PerParent, act: PerParent, /) -> Poses:
+        """The parents' poses from the votes they were given: the squash or norm that ends a step, if there is one.
+
+        Args:
+            s: Σ_i c_ij û_ij, with the child's activation in c_ij where the routing `weighs`.
+            mass: Σ_i c_ij, for those that take the mean.
+            act: the parents' activations, for those whose poses show them.
+        """
+        return s
 
     def weight_std(self, maps: int, x: int, y: int) -> float:
         """The deviation of a layer's first weights, for `maps` different maps from `x` columns to `y`.

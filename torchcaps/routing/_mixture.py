@@ -6,11 +6,9 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
-from torchcaps.votes import Votes
+from torchcaps.votes import Coupling, PerParent, Poses, Votes
 
 Temperature = Callable[[int], float]
-Poses = Float[Tensor, "b h w j d"]
-PerParent = Float[Tensor, "b h w j"]
 
 EPS = 1e-8
 
@@ -55,7 +53,7 @@ def evidence(mass: PerParent, log_sigma: Poses, beta_u: Float[Tensor, " j"], bet
     return beta_a - (beta_u[:, None] + log_sigma).sum(-1) * mass
 
 
-def responsibilities(votes: Votes, belief: Belief | None) -> Float[Tensor, "b h w i j"]:
+def responsibilities(votes: Votes, belief: Belief | None) -> Coupling:
     """The E-step: how much of each child each parent explains, before the child's activation."""
     if belief is None:
         return votes.uniform()[..., 0].expand(*votes.lead, votes.children, votes.j)

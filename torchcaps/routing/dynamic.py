@@ -1,13 +1,12 @@
 """Routing by agreement."""
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from torchcaps.functional import Squash, length, squash
 from torchcaps.routing._base import Routing
 from torchcaps.types import RoutingShape, State
-from torchcaps.votes import Votes
+from torchcaps.votes import Coupling, Poses, Votes
 
 
 class Dynamic(Routing):
@@ -45,8 +44,11 @@ class Dynamic(Routing):
     def step(self, votes: Votes, state: State | None, t: int) -> State:
         q = None if state is None else state.memory
         s, _ = votes.attend(q, self.prior, detach=self.detach)
-        v = self.squash(s if self.bias is None else s + self.bias)
+        v = self.finish(s)
         return State(v, length(v), memory=v if q is None else q + v)
 
-    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+    def finish(self, s: Poses, *_: Tensor) -> Poses:
+        return self.squash(s if self.bias is None else s + self.bias)
+
+    def couplings(self, votes: Votes, state: State | None) -> Coupling:
         return votes.attention(None if state is None else state.memory, self.prior)

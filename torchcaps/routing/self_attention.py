@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torchcaps.functional import Squash, length, squash_exp
 from torchcaps.routing._base import Routing
 from torchcaps.types import RoutingShape, State
-from torchcaps.votes import Votes
+from torchcaps.votes import Coupling, Poses, Votes
 
 
 class SelfAttention(Routing):
@@ -38,8 +38,11 @@ class SelfAttention(Routing):
     def step(self, votes: Votes, state: State | None, t: int) -> State:
         attended, _ = votes.attend(self._siblings(votes))
         expected, _ = votes.fold(self.prior)
-        v = self.squash(attended + expected)
+        v = self.finish(attended + expected)
         return State(v, length(v))
 
-    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+    def finish(self, s: Poses, *_: Tensor) -> Poses:
+        return self.squash(s)
+
+    def couplings(self, votes: Votes, state: State | None) -> Coupling:
         return votes.attention(self._siblings(votes)) + self.prior[..., 0]

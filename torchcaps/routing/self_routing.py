@@ -1,13 +1,15 @@
 """Self-routing: each child decides by itself, from its own pose, where it belongs."""
 
+from typing import Literal
+
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from torchcaps.routing._base import Routing
 from torchcaps.types import RoutingShape, State
-from torchcaps.votes import Votes
+from torchcaps.votes import Coupling, PerParent, Poses, Votes
 
+GateInit = Literal["fan_in", "zero"]
 EPS = 1e-8
 
 
@@ -17,23 +19,32 @@ class SelfRouting(Routing):
     A single pass without agreement: a mixture of experts whose gate is the child.
 
     Args:
-        bias: whether the gate has a bias.
+        bias: whether the gate has a bias, which starts at zero.
+        gate_init: the gate's first weights: "fan_in" draws them within ±√(3/d), "zero" leaves every child undecided.
+            The authors' released code has `bias=True, gate_init="zero"`.
     """
 
-    def __init__(self, shape: RoutingShape, *, bias: bool = False) -> None:
+    weighs = True
+
+    def __init__(self, shape: RoutingShape, *, bias: bool = False, gate_init: GateInit = "fan_in") -> None:
         super().__init__(shape)
-        bound = (3 / shape.d_in) ** 0.5
+        if gate_init not in ("fan_in", "zero"):
+            raise ValueError(f"gate_init={gate_init!r} is not allowed: choose 'fan_in' or 'zero'")
+        bound = (3 / shape.d_in) ** 0.5 if gate_init == "fan_in" else 0.0
         self.gate = nn.Parameter(torch.empty(shape.i, shape.d_in, shape.j).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.zeros(shape.i, shape.j)) if bias else None
 
-    def _logits(self, votes: Votes) -> Float[Tensor, "b h w i j"]:
+    def _logits(self, votes: Votes) -> Coupling:
         logits = torch.einsum("bhwid,idj->bhwij", votes.u, self.gate)
         return logits if self.bias is None else logits + self.bias
 
     def step(self, votes: Votes, state: State | None, t: int) -> State:
         s, mass = votes.attend(prior=self._logits(votes), weighted=True)
         act = mass / votes.act.sum(-1, keepdim=True).clamp_min(EPS)
-        return State(s / mass[..., None].clamp_min(EPS), act)
+        return State(self.finish(s, mass), act)
 
-    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+    def finish(self, s: Poses, mass: PerParent, *_: Tensor) -> Poses:
+        return s / mass[..., None].clamp_min(EPS)
+
+    def couplings(self, votes: Votes, state: State | None) -> Coupling:
         return votes.compete(self._logits(votes))

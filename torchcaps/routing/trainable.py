@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torchcaps.functional import Squash, length, squash_exp
 from torchcaps.routing._base import Routing
 from torchcaps.types import RoutingShape, State
-from torchcaps.votes import Votes
+from torchcaps.votes import Coupling, Poses, Votes
 
 
 class Trainable(Routing):
@@ -17,7 +17,8 @@ class Trainable(Routing):
 
     Args:
         per_position: whether c differs by the parent's position (supplement, "Conv Caps Routing").
-        per_dim: whether c differs by the dimension of the parent's pose (supplement, "FC Caps Routing").
+        per_dim: whether c differs by the dimension of the parent's pose (supplement, "FC Caps Routing"). A coupling has
+            no dimension, so what is then reported is a mean and not what the step used, as `check_routing` will say.
         squash: (1 − e^−‖s‖) s/‖s‖ in the paper.
     """
 
@@ -46,9 +47,12 @@ class Trainable(Routing):
 
     def step(self, votes: Votes, state: State | None, t: int) -> State:
         s, _ = votes.fold(self.coefficients())
-        v = self.squash(s)
+        v = self.finish(s)
         return State(v, length(v))
 
-    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+    def finish(self, s: Poses, *_: Tensor) -> Poses:
+        return self.squash(s)
+
+    def couplings(self, votes: Votes, state: State | None) -> Coupling:
         """The learned coefficients; where they differ by dimension, their mean over the dimensions."""
         return self.coefficients().mean(-1).expand(*votes.lead, self.shape.i, self.shape.j)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torchcaps.functional import Squash, length, squash
 from torchcaps.routing._base import Routing
 from torchcaps.types import RoutingShape, State
-from torchcaps.votes import Votes
+from torchcaps.votes import Coupling, Poses, Votes
 
 Over = Literal["children", "parents"]
 
@@ -43,8 +43,11 @@ class Uniform(Routing):
 
     def step(self, votes: Votes, state: State | None, t: int) -> State:
         s, _ = votes.fold(self._coupling(votes))
-        v = self.squash(s)
+        v = self.finish(s)
         return State(v, length(v))
 
-    def couplings(self, votes: Votes, state: State | None) -> Float[Tensor, "b h w i j"]:
+    def finish(self, s: Poses, *_: Tensor) -> Poses:
+        return self.squash(s)
+
+    def couplings(self, votes: Votes, state: State | None) -> Coupling:
         return self._coupling(votes)[..., 0].expand(*votes.lead, self.shape.i, self.shape.j)

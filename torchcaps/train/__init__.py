@@ -4,5 +4,6 @@ from torchcaps.train.callbacks import CALLBACKS, Callback
 from torchcaps.train.fitting import fit
 from torchcaps.train.run import Run, load_run
 from torchcaps.train.settings import Settings
+from torchcaps.train.stopping import Stopped
 
-__all__ = ["CALLBACKS", "Callback", "Run", "Settings", "fit", "load_run"]
+__all__ = ["CALLBACKS", "Callback", "Run", "Settings", "Stopped", "fit", "load_run"]

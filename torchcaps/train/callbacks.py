@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
+
+from torchcaps.measures import Starvation
 
 if TYPE_CHECKING:
     from torchcaps.train.loop import Training
@@ -12,24 +14,31 @@ if TYPE_CHECKING:
 Entry = dict[str, Any]
 
 
-class Callback:
-    """A watcher of a training; each of its methods may be left as it is.
+@runtime_checkable
+class Callback(Protocol):
+    """A watcher of a training; a subclass may leave each of its methods as it is.
 
     It sees the whole `Training`: `training.model`, `training.batch`, `training.step`, the number of steps done, and
     `training.settings`. Of several processes each has a watcher of its own; the state of the first is kept.
     """
 
+    # Each `return` says that doing nothing is meant: a method without any body would be abstract in a protocol.
+
     def begin(self, training: "Training") -> None:
         """Before the first step, and before `restore` where a training goes on; what is missing is said here."""
+        return
 
     def after_backward(self, training: "Training") -> None:
         """The gradients of a step are there, not yet clipped; the weights have not moved."""
+        return
 
     def after_step(self, training: "Training") -> None:
         """The weights have moved."""
+        return
 
     def after_epoch(self, training: "Training", entry: Entry) -> None:
         """An entry of the history is complete, after every epoch and judging; numbers added to it are kept there."""
+        return
 
     def state(self) -> Any:
         """What must outlast a stop, as JSON holds it."""
@@ -37,6 +46,7 @@ class Callback:
 
     def restore(self, state: Any) -> None:
         """Go back to what `state` gave."""
+        return
 
 
 class GradientNorm(Callback):
@@ -65,7 +75,7 @@ class GradientNorm(Callback):
         self.total, self.steps = state
 
 
-CALLBACKS: dict[str, Callable[..., Callback]] = {"gradient_norm": GradientNorm}
+CALLBACKS: dict[str, Callable[..., Callback]] = {"gradient_norm": GradientNorm, "starvation": Starvation}
 """Callbacks that `Settings` can name; each is built with its options."""
 
 

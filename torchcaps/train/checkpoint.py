@@ -14,7 +14,7 @@ from torch import Tensor
 from torchcaps._version import __version__
 from torchcaps.train.migrate import FORMAT, migrated
 
-KEEP = 2
+AT_LEAST = 2  # while a training goes on: the last one may be damaged
 ENDING, UNFINISHED = ".safetensors", ".part"
 
 
@@ -25,8 +25,8 @@ class Checkpoint(NamedTuple):
     tensors: dict[str, Tensor]
 
 
-def save(folder: Path, step: int, checkpoint: Checkpoint) -> Path:
-    """Write under a temporary name, flush, rename, and let go of all but the last two."""
+def save(folder: Path, step: int, checkpoint: Checkpoint, *, keep: int = AT_LEAST) -> Path:
+    """Write under a temporary name, flush, rename, and let go of all but the last `keep`, two at least."""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"step-{step:09d}{ENDING}"
     unfinished = target.with_suffix(UNFINISHED)
@@ -39,11 +39,28 @@ def save(folder: Path, step: int, checkpoint: Checkpoint) -> Path:
         os.replace(unfinished, target)
         _flush(folder)
     except (OSError, SafetensorError) as error:
-        unfinished.unlink(missing_ok=True)
         raise lost(folder, target.name, error) from error
-    for old in [path for path in listed(folder) if path <= target][:-KEEP]:  # a later one is damaged: it does not count
+    finally:
+        unfinished.unlink(missing_ok=True)
+    # A later one is damaged: it does not count.
+    for old in [path for path in listed(folder) if path <= target][: -max(keep, AT_LEAST)]:
         old.unlink(missing_ok=True)
     return target
+
+
+def prune(folder: Path, keep: int) -> None:
+    """Let go of all but the last."""
+    for old in listed(folder)[:-keep]:
+        old.unlink(missing_ok=True)
+
+
+def step_of(path: Path) -> int:
+    """The step after which a checkpoint was written, by its name.
+
+    >>> step_of(Path("step-000000042.safetensors"))
+    42
+    """
+    return int(path.stem.removeprefix("step-"))
 
 
 def listed(folder: Path) -> list[Path]:
@@ -75,15 +92,9 @@ def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     for path in reversed(listed(folder)):
         try:
             return load(path), problems
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             problems.append(str(error))
     return None, problems
-
-
-def tidy(folder: Path) -> None:
-    """Remove what a training that was killed while saving left behind."""
-    for leftover in folder.glob(f"*{UNFINISHED}"):
-        leftover.unlink(missing_ok=True)
 
 
 def unpack_model(checkpoint: Checkpoint) -> dict[str, Tensor]:

@@ -11,18 +11,25 @@ import torch
 from lightning_fabric import Fabric
 from safetensors import SafetensorError
 
-from torchcaps.data import Dataset
-from torchcaps.losses import make_loss
+from torchcaps import ops
+from torchcaps._version import __version__
+from torchcaps.data import Dataset, OwnImages
 from torchcaps.models import create_model
-from torchcaps.network import CONFIG, Model
+from torchcaps.network import Model, has_plain_recipe
 from torchcaps.train import checkpoint
 from torchcaps.train.callbacks import Callback
-from torchcaps.train.log import Log, forget_after
+from torchcaps.train.claim import claimed
+from torchcaps.train.fingerprint import inventory_of, write_inventory
+from torchcaps.train.log import Log, telling
 from torchcaps.train.loop import Training
-from torchcaps.train.processes import is_first, launched, size
-from torchcaps.train.run import CHECKPOINTS, MODEL, RUN, Run, read_run, write_run
+from torchcaps.train.own import is_own, own_images
+from torchcaps.train.processes import launched, size
+from torchcaps.train.resume import begin_or_resume, with_rule_of
+from torchcaps.train.run import CHECKPOINTS, MODEL, Facts, Run, dressed, keep_weights, write_run
 from torchcaps.train.settings import CUSTOM, Settings
 from torchcaps.train.splits import Splits, load_splits
+from torchcaps.train.stopping import stoppable
+from torchcaps.train.summary import summary
 
 PRECISION = {"32": "32-true", "64": "32-true", "bf16": "bf16-mixed"}  # Fabric's "64-true" rounds the loss to 32 bits
 
@@ -69,21 +76,17 @@ def fit(
         values |= {"epochs": 1, "steps": None, "judge_every": None}
     settings = settings_from(model, data, values)
     folder = None if out is None or fast_dev_run else Path(out)
-    _check_folder(folder, resume=resume)
-    devices, nodes = size(devices, nodes)
-    fabric = Fabric(
-        accelerator="auto" if torch.cuda.is_available() else "cpu",
-        devices=devices,
-        num_nodes=nodes,
-        strategy=_strategy(settings, devices * nodes),
-        precision=PRECISION[settings.precision],  # type: ignore[arg-type]
-    )
-    with launched(fabric), _determinism(settings):
-        network, settings, splits = prepare(settings, model, data, validation_data)
+    if resume and folder is not None:
+        settings = with_rule_of(settings, folder)
+    fabric = _fabric(settings, *size(devices, nodes))
+    with claimed(folder, resume=resume), launched(fabric), _determinism(settings):
+        with telling(quiet=quiet or not fabric.is_global_zero) as report:
+            own = own_images(settings, report) if is_own(settings) else None
+            network, settings, splits = prepare(settings, model, data, validation_data, own)
         checkpoints = None if folder is None else folder / CHECKPOINTS
         limit = 2 if fast_dev_run else 0
         training = Training(fabric, settings, network, splits, folder=checkpoints, limit=limit, callbacks=given)
-        return _train(training, folder, resume=resume, quiet=quiet, tensorboard=tensorboard)
+        return _train(training, own, folder, resume=resume, quiet=quiet, tensorboard=tensorboard)
 
 
 def prepare(
@@ -91,13 +94,14 @@ def prepare(
     model: str | Model,
     data: str | Path | Dataset,
     validation: str | Path | Dataset | None = None,
+    own: OwnImages | None = None,
 ) -> tuple[Model, Settings, Splits]:
     """The network, built for the data where it is not given, the settings with its options, and the data's parts."""
     given, judge = (thing if isinstance(thing, Dataset) else None for thing in (data, validation))
-    splits = load_splits(settings, given, judge)
+    splits = load_splits(settings, given, judge, own)
     torch.manual_seed(settings.seed)
     if isinstance(model, Model):
-        return _dressed(model, settings), settings, splits
+        return dressed(model, settings), settings, splits
     c, h, w = splits.train.image_shape
     fitting = {"num_classes": len(splits.train.classes), "in_chans": c, "image_size": h if h == w else [h, w]}
     settings = replace(settings, options={**fitting, **settings.options})
@@ -118,71 +122,63 @@ def _name(data: str | Path | Dataset) -> str:
     return CUSTOM if isinstance(data, Dataset) else str(data)
 
 
-def _dressed(model: Model, settings: Settings) -> Model:
-    """A network that was given, with the settings that become a part of it."""
-    if settings.loss:
-        model.loss = make_loss(**settings.loss)
-    if settings.standardise:
-        model.standardise()
-    return model
-
-
-def _train(training: Training, folder: Path | None, *, resume: bool, quiet: bool, tensorboard: bool) -> Run:
+def _train(
+    training: Training, own: OwnImages | None, folder: Path | None, *, resume: bool, quiet: bool, tensorboard: bool
+) -> Run:
     fabric, settings, data = training.fabric, training.settings, training.splits.train
+    facts = Facts(settings, data.classes, data.image_shape, _recipe(training), _made_with(fabric))
     problems: list[str] = []
     if folder is not None:
-        problems = _begin_or_resume(training, folder, resume=resume)
+        inventory = inventory_of(settings, own, data)
+        problems = begin_or_resume(training, folder, inventory, resume=resume)
         if fabric.is_global_zero:
-            write_run(folder, settings, data.classes, data.image_shape)
+            write_run(folder, facts)
+            write_inventory(folder, inventory)
         fabric.barrier()
+    said = [*summary(settings, training.splits, own), *(f"passed over: {problem}" for problem in problems)]
     with Log(folder, training.total, quiet=quiet, speaks=fabric.is_global_zero, tensorboard=tensorboard) as log:
-        for problem in problems:
-            log.say(f"passed over: {problem}")
+        for line in said:
+            log.say(line)
         log.resumed(training.step)
-        training.run(log)
+        with stoppable(training.folder):
+            training.run(log)
     network = training.model.eval()
     if folder is not None and fabric.is_global_zero:
-        _keep(network, folder)
+        try:
+            keep_weights(network, folder, facts)
+        except (OSError, SafetensorError) as error:
+            raise checkpoint.lost(folder / CHECKPOINTS, f"the folder {MODEL}", error) from error
+        checkpoint.prune(folder / CHECKPOINTS, settings.keep)
     fabric.barrier()
-    return Run(network, settings, data.classes, data.image_shape, training.history, folder)
+    return Run(network, settings, data.classes, data.image_shape, training.history, folder, facts.made_with)
 
 
-def _keep(network: Model, folder: Path) -> None:
-    """The weights on their own, beside the last checkpoint."""
-    if not network.recipe:
-        return
-    (folder / MODEL / CONFIG).unlink(missing_ok=True)  # without it, what is half written counts for nothing
-    try:
-        network.save_pretrained(folder / MODEL)
-    except (OSError, SafetensorError) as error:
-        raise checkpoint.lost(folder / CHECKPOINTS, f"the folder {MODEL}", error) from error
+def _recipe(training: Training) -> dict[str, Any] | None:
+    """Of a network that was given as an object, if it can be built again."""
+    given = training.settings.model == CUSTOM and has_plain_recipe(training.model)
+    return training.model.recipe if given else None
 
 
-def _begin_or_resume(training: Training, folder: Path, *, resume: bool) -> list[str]:
-    problems: list[str] = []
-    if resume and (folder / RUN).exists():
-        changed = training.settings.differences(read_run(folder)[0])
-        if changed:
-            raise ValueError(f"{folder} cannot be resumed with other settings: {'; '.join(changed)}")
-    if resume:
-        found, problems = checkpoint.newest(folder / CHECKPOINTS)
-        if found is not None:
-            training.restore(found)
-    training.fabric.barrier()
-    if training.fabric.is_global_zero:
-        checkpoint.tidy(folder / CHECKPOINTS)
-        forget_after(folder, training.step)
-    return problems
+def _made_with(fabric: Fabric) -> dict[str, Any]:
+    """What computes the training, besides the settings: figures may differ by rounding where this does."""
+    return {
+        "torchcaps": __version__,
+        "torch": str(torch.__version__),
+        "device": fabric.device.type,
+        "passes": ops.status(fabric.device.type),
+        "threads": torch.get_num_threads(),
+        "processes": fabric.world_size,
+    }
 
 
-def _check_folder(folder: Path | None, *, resume: bool) -> None:
-    """Nothing that is there already is written over; the first process looks, before any of them writes."""
-    if folder is None or resume or not is_first():
-        return
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file: name a folder for the training")
-    if folder.is_dir() and any(folder.iterdir()):
-        raise ValueError(f"{folder} is not empty: go on with --resume (resume=True), or name another folder")
+def _fabric(settings: Settings, devices: int, nodes: int) -> Fabric:
+    return Fabric(
+        accelerator="auto" if torch.cuda.is_available() else "cpu",
+        devices=devices,
+        num_nodes=nodes,
+        strategy=_strategy(settings, devices * nodes),
+        precision=PRECISION[settings.precision],  # type: ignore[arg-type]
+    )
 
 
 def _strategy(settings: Settings, processes: int) -> str:

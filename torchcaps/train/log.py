@@ -2,14 +2,16 @@
 
 import json
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-LOG = "log.jsonl"
+LOG, TENSORBOARD = "log.jsonl", "tensorboard"
+PATIENCE = 2  # seconds without a word
 
 
 class Log:
@@ -77,7 +79,7 @@ class Log:
     def say(self, text: str) -> None:
         """A line above the bar, for people."""
         if not self.progress.disable:
-            self.console.print(text, highlight=False, markup=False)
+            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def rate(self) -> float:
         """Images a second since this process began."""
@@ -97,6 +99,19 @@ class Log:
             for name, value in line.items():
                 if isinstance(value, float):
                     self.writer.add_scalar(f"{line['event']}/{name}", value, line["step"])
+
+
+@contextmanager
+def telling(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """How far some work is, in a line that changes and goes: for people at a terminal, if it takes two seconds."""
+    console, began = Console(stderr=True), time.perf_counter()
+    with console.status("") if console.is_terminal and not quiet else nullcontext() as status:
+
+        def tell(text: str) -> None:
+            if status is not None and time.perf_counter() - began > PATIENCE:
+                status.update(text)
+
+        yield tell
 
 
 def forget_after(folder: Path, step: int) -> None:
@@ -122,4 +137,4 @@ def _writer(folder: Path) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ModuleNotFoundError:
         raise ValueError("TensorBoard is not installed: pip install 'torchcaps[track]'") from None
-    return SummaryWriter(str(folder / "tensorboard"))
+    return SummaryWriter(str(folder / TENSORBOARD))

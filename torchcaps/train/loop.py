@@ -18,7 +18,7 @@ from torchcaps.train.callbacks import Callback, Watchers
 from torchcaps.train.checkpoint import Checkpoint
 from torchcaps.train.learning_rate import SCHEDULES
 from torchcaps.train.log import Log
-from torchcaps.train.not_finite import ADVICE, NotFiniteError, located, not_finite
+from torchcaps.train.not_finite import ADVICE, NotFiniteError, broken_part, located
 from torchcaps.train.objective import Objective, Outcome, part_of
 from torchcaps.train.settings import Settings
 from torchcaps.train.splits import Splits
@@ -55,7 +55,7 @@ class Training:
         self.fabric, self.settings, self.splits, self.folder = fabric, settings, splits, folder
         if settings.precision == "64":
             model.double()
-        self.objective = Objective(model, settings.reconstruction_weight)
+        self.objective = Objective(model, len(splits.train.classes), settings.reconstruction_weight)
         self.optimiser = _optimiser(model, settings)
         whole: Any = torch.compile(self.objective) if settings.compile else self.objective
         self.wrapped, self.stepper = fabric.setup(whole, self.optimiser)
@@ -107,7 +107,7 @@ class Training:
     def train_on(self, batch: Batch) -> None:
         """One step on a global batch, of which this process takes its part."""
         share = self.step / self.total
-        torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * 4096 + self.fabric.global_rank)
+        self._seed()
         self.objective.train()
         self.objective.anneal(share)
         for group in self.optimiser.param_groups:
@@ -120,6 +120,7 @@ class Training:
         found = self._reduce(torch.stack([loss.detach().double(), outcome.hits.double() * float(weight > 0)]))
         mean = found[0] / self.fabric.world_size
         if not torch.isfinite(mean):
+            self._seed()  # what was dropped is dropped again
             with self.fabric.autocast():
                 raise located(self.objective, self.batch, self.step, float(mean))
         self.fabric.backward(loss)
@@ -127,6 +128,9 @@ class Training:
         n = len(batch.images)
         for name, value in (("loss", float(mean) * n), ("hits", float(found[1])), ("images", float(n))):
             self.sums[name] += value
+
+    def _seed(self) -> None:
+        torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * 4096 + self.fabric.global_rank)
 
     def _move(self) -> None:
         """From gradients to the next weights."""
@@ -161,14 +165,16 @@ class Training:
 
     def save(self) -> None:
         """Write a checkpoint, if there is a folder; one process does it for all. Broken weights are never kept."""
-        broken = not_finite(self.objective)
+        broken = broken_part(self.objective)
         if broken is not None:
-            raise NotFiniteError(f"step {self.step}: {broken}. {ADVICE}.")
+            raise NotFiniteError(f"step {self.step}: {broken} since an earlier step. {ADVICE}.")
         if self.folder is not None and self.fabric.is_global_zero:
             state = {f"model.{name}": t for name, t in self.objective.model.state_dict().items()}
             tensors, groups = checkpoint.pack_optimiser(self.optimiser)
             record = {
                 "settings": self.settings.to_json(),
+                "classes": self.splits.train.classes,
+                "image_shape": self.splits.train.image_shape,
                 "images": len(self.splits.train),
                 "step": self.step,
                 "history": self.history,
@@ -176,14 +182,18 @@ class Training:
                 "optimiser": groups,
                 "callbacks": self.watchers.state(),
             }
-            checkpoint.save(self.folder, self.step, Checkpoint(record, {**state, **tensors}))
+            whole = Checkpoint(record, {**state, **tensors})
+            checkpoint.save(self.folder, self.step, whole, keep=self.settings.keep)
 
     def restore(self, found: Checkpoint) -> None:
         """Go back to a checkpoint."""
-        if found.record["images"] != len(self.splits.train):
-            raise ValueError(
-                f"the data has changed: it had {found.record['images']} training images, now {len(self.splits.train)}"
-            )
+        data, before = self.splits.train, found.record
+        if before["images"] != len(data):
+            raise ValueError(f"the data has changed: it had {before['images']} training images, now {len(data)}")
+        for name in ("classes", "image_shape"):
+            then, now = before.get(name), list(getattr(data, name))
+            if then not in (None, now):
+                raise ValueError(f"the data has changed: its {name} was {then}, now {now}")
         self.objective.model.load_state_dict(checkpoint.unpack_model(found))
         checkpoint.unpack_optimiser(self.optimiser, found.tensors, found.record["optimiser"])
         self.step, self.history, self.sums = (found.record[key] for key in ("step", "history", "sums"))

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-FORMAT = 2
+from torchcaps.data import NAMES, list_datasets
+
+FORMAT, UNSEALED = 3, 1
+"""Today's format, and the last one in which run.json had no checksum."""
 RENAMED = {"reconstruction": "reconstruction_weight", "schedule": "lr_schedule"}
 """Settings of format 1 under the names they have now."""
 
@@ -14,7 +17,17 @@ def _from_1(settings: Values) -> Values:
     return {RENAMED.get(name, name): value for name, value in settings.items()}
 
 
-MIGRATIONS: dict[int, Callable[[Values], Values]] = {1: _from_1}
+def _from_2(settings: Values) -> Values:
+    """A user's own images were parted by the names of files; a network trained on them so is judged by them so."""
+    named = ["custom", None, *list_datasets()]
+    rule = {"rule": NAMES}
+    for data, options in (("data", "data_options"), ("validation_data", "validation_options")):
+        if settings.get(data) not in named:
+            settings = {**settings, options: {**settings.get(options, {}), **rule}}
+    return settings
+
+
+MIGRATIONS: dict[int, Callable[[Values], Values]] = {1: _from_1, 2: _from_2}
 """From the settings of a format to those of the next."""
 
 

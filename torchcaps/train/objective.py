@@ -23,13 +23,14 @@ class Objective(nn.Module):
     """A model with its losses in one forward pass, so that any wrapper around it sees all of them.
 
     Args:
+        classes: how many the data has, and the network must tell.
         reconstruction_weight: of the decoder's loss; with 0 the decoder is left out.
     """
 
-    def __init__(self, model: Model, reconstruction_weight: float = 0.0005) -> None:
+    def __init__(self, model: Model, classes: int, reconstruction_weight: float = 0.0005) -> None:
         super().__init__()
         drawn = model.decoder is not None and reconstruction_weight > 0
-        self.model = model
+        self.model, self.classes = model, classes
         self.reconstruction = ReconstructionLoss(reconstruction_weight) if drawn else None
 
     def anneal(self, share: float) -> None:
@@ -41,7 +42,9 @@ class Objective(nn.Module):
         """Loss and hits of a batch; an image of several objects is right when all are found and nothing else."""
         images, labels, singles = batch
         parse = self.model(images)
-        loss = self.model.loss(parse.scores, multi_hot(labels, parse.scores.shape[-1]))
+        if parse.scores.shape[-1] != self.classes:
+            raise ValueError(f"the model tells {parse.scores.shape[-1]} classes, but the data has {self.classes}")
+        loss = self.model.loss(parse.scores, multi_hot(labels, self.classes))
         if self.reconstruction is not None and self.model.decoder is not None:
             targets = images[:, None] if singles is None else singles
             loss = loss + self.reconstruction(self.model.decoder, parse, labels, targets)

@@ -1,17 +1,25 @@
 """A training's folder: its settings, how it went, and the network it left."""
 
 import json
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from torchcaps.data import Dataset
-from torchcaps.models import create_model, from_pretrained
-from torchcaps.network import CONFIG, Model
+from torchcaps._seal import is_whole, sealed
+from torchcaps._version import __version__
+from torchcaps.data import NAMES, Dataset, Reading
+from torchcaps.losses import make_loss
+from torchcaps.models import create_model, from_pretrained, read_weights
+from torchcaps.network import CONFIG, Model, has_plain_recipe, write_weights
 from torchcaps.train import checkpoint
-from torchcaps.train.migrate import FORMAT, migrated
+from torchcaps.train.fingerprint import changes, inventory_of
+from torchcaps.train.log import telling
+from torchcaps.train.migrate import FORMAT, UNSEALED, migrated
+from torchcaps.train.not_finite import broken_part
+from torchcaps.train.own import is_own, own_images, trained_before
 from torchcaps.train.settings import CUSTOM, Settings
-from torchcaps.train.splits import load_part
+from torchcaps.train.splits import load_own_part, load_part
 
 RUN, MODEL, CHECKPOINTS = "run.json", "model", "checkpoints"
 
@@ -27,6 +35,7 @@ class Run:
         image_shape: channels, height and width of the images it takes.
         history: for each epoch, and each judging inside one, its loss, accuracy, validation accuracy, images a second.
         directory: where it lies; None if it was not kept.
+        made_with: versions, device, threads and the passes that computed it, as far as they are known.
     """
 
     model: Model
@@ -35,50 +44,159 @@ class Run:
     image_shape: tuple[int, int, int]
     history: list[dict[str, Any]] = field(default_factory=list)
     directory: Path | None = None
+    made_with: dict[str, Any] = field(default_factory=dict)
 
-    def test_data(self) -> Dataset:
-        """The test images, which the training never saw, at the size of the network."""
+    def test_data(self, images: int = 0) -> Dataset:
+        """The test images, which the training never saw, at the size of the network.
+
+        A warning says if the data has changed since, and what was added, removed and changed.
+
+        Args:
+            images: at most so many, the first of an order that no seed changes; 0 for all.
+        """
         if self.settings.data == CUSTOM:
             raise ValueError("this network was trained on data given as an object: its test images are not known here")
-        return load_part(self.settings, "test")
+        settings = self.settings
+        with telling() as report:
+            own = own_images(settings, report) if is_own(settings) else None
+            data = load_part(settings, "test", images) if own is None else load_own_part(own, settings, "test", images)
+        changed = changes(self.directory, inventory_of(settings, own))
+        if changed:
+            warnings.warn(f"{settings.data} has changed since the training: {'; '.join(changed)}", stacklevel=2)
+        if trained_before(settings):
+            warnings.warn(trained_before(settings), stacklevel=2)
+        if own is not None and own.skipped:
+            warnings.warn(own.complaint(), stacklevel=2)
+        return data
+
+    @property
+    def reading(self) -> Reading:
+        """How pictures become what the network takes."""
+        options = self.settings.data_options
+        return Reading(
+            self.image_shape, self.settings.fit, options.get("background", "white"), options.get("rule") == NAMES
+        )
 
 
-def write_run(folder: Path, settings: Settings, classes: tuple[str, ...], image_shape: tuple[int, int, int]) -> None:
-    """Note the settings of a training, before it begins."""
+class Facts(NamedTuple):
+    """What run.json holds.
+
+    Attributes:
+        recipe: name and options of a network that was given as an object, if `create_model` built it from plain ones.
+    """
+
+    settings: Settings
+    classes: tuple[str, ...]
+    image_shape: tuple[int, int, int]
+    recipe: dict[str, Any] | None = None
+    made_with: dict[str, Any] = {}  # noqa: RUF012  # never changed
+
+
+def write_run(folder: Path, facts: Facts) -> None:
+    """Note what a training is, before it begins."""
     folder.mkdir(parents=True, exist_ok=True)
-    facts = {"format": FORMAT, "settings": settings.to_json(), "classes": classes, "image_shape": image_shape}
+    plain = {**facts._asdict(), "settings": facts.settings.to_json(), "format": FORMAT, "torchcaps": __version__}
     unfinished = folder / f"{RUN}.part"
-    unfinished.write_text(json.dumps(facts, indent=2) + "\n")
+    unfinished.write_text(json.dumps(sealed(json.loads(json.dumps(plain))), indent=2) + "\n")
     unfinished.replace(folder / RUN)
 
 
-def read_run(folder: Path) -> tuple[Settings, tuple[str, ...], tuple[int, int, int]]:
-    """The settings of a training, its classes and the shape of its images."""
+def read_run(folder: Path) -> Facts:
+    """What a training is; a file that was changed since it was written is refused."""
     path = folder / RUN
     if not path.is_file():
         raise FileNotFoundError(f"{folder} is not the folder of a training: it has no {RUN}")
     try:
-        facts = json.loads(path.read_text())
-        c, h, w = facts["image_shape"]
-        settings = Settings.from_json(migrated(facts["settings"], facts["format"]))
-        return settings, tuple(facts["classes"]), (c, h, w)
+        found = json.loads(path.read_text())
+        settings = Settings.from_json(migrated(found["settings"], found["format"]))
+        if found["format"] > UNSEALED and not is_whole(found):
+            raise ValueError("it was changed after it was written: its checksum differs")
+        c, h, w = found["image_shape"]
+        rest = found.get("recipe"), found.get("made_with", {})
+        return Facts(settings, tuple(found["classes"]), (c, h, w), *rest)
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
 
 
-def load_run(directory: str | Path) -> Run:
-    """A training that `fit` or `torchcaps train` kept; of an unfinished one, what its last checkpoint holds."""
+def load_run(directory: str | Path, model: Model | None = None) -> Run:
+    """A training that `fit` or `torchcaps train` kept; of an unfinished one, what its last checkpoint holds.
+
+    Args:
+        model: a network put together by hand, built as it was for the training: it gets the weights back.
+    """
     folder = Path(directory)
-    settings, classes, image_shape = read_run(folder)
+    facts = read_run(folder)
     found, problems = checkpoint.newest(folder / CHECKPOINTS)
-    if found is not None and settings.model != CUSTOM:
-        model = create_model(settings.model, **settings.model_options)
-        model.load_state_dict(checkpoint.unpack_model(found))
+    if found is not None:
+        own = Settings.from_json(found.record["settings"])
+        _compare(folder, facts, found.record, facts.settings.differences(own))
+        weights = checkpoint.unpack_model(found)
     elif (folder / MODEL / CONFIG).is_file():
-        model = from_pretrained(folder / MODEL)
-    elif found is not None:
-        raise ValueError(f"{folder} holds a network put together by hand: load its weights from {CHECKPOINTS} yourself")
+        config, weights = read_weights(folder / MODEL)
+        _compare(folder, facts, config, _other_recipe(facts.settings, config))
     else:
         raise ValueError("\n".join([f"{folder} holds no checkpoint that can be read yet", *problems]))
+    network = _built(folder, facts) if model is None else dressed(model, facts.settings)
+    if facts.settings.precision == "64":
+        network.double()
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(f"{folder} holds the weights of another network: {error}") from error
+    broken = broken_part(network)
+    if broken is not None:
+        raise ValueError(f"{folder} holds a network that is of no use: {broken}")
     history = [] if found is None else found.record["history"]
-    return Run(model.eval(), settings, classes, image_shape, history, folder)
+    known = facts.settings, facts.classes, facts.image_shape
+    return Run(network.eval(), *known, history, folder, facts.made_with)
+
+
+def keep_weights(network: Model, folder: Path, facts: Facts) -> None:
+    """The weights on their own, beside the last checkpoint, of any network."""
+    recipe = network.recipe if has_plain_recipe(network) else {"name": CUSTOM, "options": {}}
+    seen = {"classes": list(facts.classes), "image_shape": list(facts.image_shape)}
+    write_weights(network, folder / MODEL, {**recipe, **seen})
+
+
+def dressed(model: Model, settings: Settings) -> Model:
+    """A network that was given as an object, with the settings that become a part of it."""
+    options = {name: value for name, value in settings.model_options.items() if name in ("loss", "standardise")}
+    if settings.loss:
+        model.loss = make_loss(**settings.loss)
+    if settings.standardise:
+        model.standardise()
+    if model.recipe:
+        model.recipe = {**model.recipe, "options": {**model.recipe["options"], **options}}
+    return model
+
+
+def _built(folder: Path, facts: Facts) -> Model:
+    """The network as it was before its training."""
+    if facts.settings.model != CUSTOM:
+        return create_model(facts.settings.model, **facts.settings.model_options)
+    if facts.recipe is not None:
+        return create_model(facts.recipe["name"], **facts.recipe["options"])
+    if (folder / MODEL / CONFIG).is_file():
+        return from_pretrained(folder / MODEL)
+    raise ValueError(
+        f"{folder} holds a network put together by hand: build it again and give it, load_run({str(folder)!r}, "
+        f"model=net)"
+    )
+
+
+def _other_recipe(settings: Settings, config: dict[str, Any]) -> list[str]:
+    """How the network of the weights differs from the one that the settings name."""
+    if settings.model == CUSTOM:
+        return []
+    wanted = {"name": settings.model, "options": json.loads(json.dumps(settings.model_options))}
+    return [f"{key} was {config[key]!r}, now {wanted[key]!r}" for key in wanted if config[key] != wanted[key]]
+
+
+def _compare(folder: Path, facts: Facts, beside: dict[str, Any], changed: list[str]) -> None:
+    """Refuse a run.json that belongs to another training than what lies beside it, a checkpoint or weights."""
+    for name in ("classes", "image_shape"):
+        before, now = beside.get(name), list(getattr(facts, name))
+        if before not in (None, now):
+            changed = [*changed, f"{name} was {before}, now {now}"]
+    if changed:
+        raise ValueError(f"{folder / RUN} does not belong to the weights beside it: {'; '.join(changed)}")

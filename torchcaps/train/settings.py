@@ -8,14 +8,16 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from torchcaps.data.augment import AUGMENTATIONS
+from torchcaps.data.resize import FITS
 from torchcaps.losses import make_loss
+from torchcaps.models import BY_HAND
 from torchcaps.train.callbacks import CALLBACKS, make_callbacks
 from torchcaps.train.learning_rate import SCHEDULES
 from torchcaps.train.migrate import RENAMED
 
 OPTIMISERS = ("adam", "adamw", "sgd")
 PRECISIONS = ("32", "64", "bf16")
-CUSTOM = "custom"
+CUSTOM = BY_HAND
 """Stands for a model or data that were given as objects, which only their author can build again."""
 
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -28,7 +30,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "float | None": (int, float, type(None)),
     "dict[str, typing.Any]": (dict,),
 }
-_FREE = ("epochs", "steps", "until_accuracy", "judge_every", "save_every")
+_FREE = ("epochs", "steps", "until_accuracy", "judge_every", "save_every", "keep")
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,10 @@ class Settings:
         data_options: of `load`, such as a generator's `source`, `pairs`, `canvas`, `strength` or `single`.
         images: how many of the training images are taken, before any are held out; 0 for all. Which ones does not
             depend on the seed, so that trainings that are compared share them.
-        image_size: height and width the images are resized to; as they are if not given (64 for a folder).
+        image_size: height and width the images are resized to; if not given as they are, or, for pictures in a folder,
+            as the model's paper has it.
+        fit: what becomes of an image that is no square: "pad", "crop" or "squash"; see `torchcaps.data.resize`.
+        balance: whether every class is learned from equally often, however few images it has.
         augment: what is done to the training images, by a name of `torchcaps.data.augment.AUGMENTATIONS`.
         standardise: whether the network sees every image with mean 0 and deviation 1; it keeps doing so when it is
             judged, asked or exported.
@@ -66,6 +71,7 @@ class Settings:
         reconstruction_weight: of the decoder's squared error, summed over pixels, where the model has a decoder.
         callbacks: names of `torchcaps.train.callbacks.CALLBACKS`, each with its options.
         save_every: steps between checkpoints; one is also written after every epoch.
+        keep: how many of the last checkpoints stay once the training has ended; until then at least two do.
     """
 
     model: str
@@ -74,6 +80,8 @@ class Settings:
     data_options: dict[str, Any] = field(default_factory=dict)
     images: int = 0
     image_size: int | None = None
+    fit: str = "pad"
+    balance: bool = False
     augment: str = "none"
     standardise: bool = False
     validation: float = 0.1
@@ -99,10 +107,11 @@ class Settings:
     deterministic: bool = False
     compile: bool = False
     save_every: int = 200
+    keep: int = 1
 
     def __post_init__(self) -> None:
         self._check_kinds()
-        for name in ("epochs", "batch_size", "save_every"):
+        for name in ("epochs", "batch_size", "save_every", "keep"):
             self._check(name, getattr(self, name) >= 1, "it must be at least 1")
         for name in ("image_size", "steps", "judge_every"):
             value = getattr(self, name)
@@ -138,7 +147,8 @@ class Settings:
 
     def _check_names(self) -> None:
         choices: dict[str, Collection[str]] = {
-            "optimiser": OPTIMISERS, "lr_schedule": SCHEDULES, "precision": PRECISIONS, "augment": AUGMENTATIONS
+            "optimiser": OPTIMISERS, "lr_schedule": SCHEDULES, "precision": PRECISIONS, "augment": AUGMENTATIONS,
+            "fit": FITS,
         }  # fmt: skip
         for name, allowed in choices.items():
             self._check(name, getattr(self, name) in allowed, f"choose one of {', '.join(map(repr, allowed))}")

@@ -6,11 +6,25 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch.nn import functional as F
 
-from torchcaps.data import GENERATORS, Dataset, Sign, Stored, load
+from torchcaps.data import (
+    GENERATORS,
+    NAMES,
+    Balanced,
+    Dataset,
+    OwnImages,
+    Sign,
+    Stored,
+    list_datasets,
+    load,
+    look_through,
+)
+from torchcaps.data._dataset import behind, contents
 from torchcaps.data._random import permutation
 from torchcaps.data.augment import AUGMENTATIONS
+from torchcaps.data.resize import resized
+from torchcaps.data.sign import validation_seed
+from torchcaps.train.own import check_classes, held_out, is_own, own_images, own_parts, size_of
 from torchcaps.train.settings import CUSTOM, Settings
 
 
@@ -21,45 +35,87 @@ class Splits(NamedTuple):
     validation: Dataset | None
 
 
-def load_splits(settings: Settings, data: Dataset | None = None, validation: Dataset | None = None) -> Splits:
+def load_splits(
+    settings: Settings,
+    data: Dataset | None = None,
+    validation: Dataset | None = None,
+    own: OwnImages | None = None,
+) -> Splits:
     """The training split of a data set, parted into images to learn from and images to judge by.
 
     Args:
         data, validation: given as objects instead of by their names in the settings.
+        own: the user's own images that the settings name, if they have been looked through already.
     """
-    source = _few(_source(settings.data, settings.data_options, settings, "train") if data is None else data, settings)
-    if settings.validation_data is None:
-        judge, options = settings.data, settings.data_options
-        parts = split(source, settings)
-    else:
-        judge, options = settings.validation_data, settings.validation_options
-        parts = _split_for_another(source, settings, validation)
-    train = AUGMENTATIONS[settings.augment](_made(settings.data, settings.data_options, settings, parts.train))
+    parts = _parts(settings, data, validation, own)
+    train = _made(settings.data, settings.data_options, settings, parts.train)
+    train = AUGMENTATIONS[settings.augment](Balanced(train) if settings.balance else train)
     if parts.validation is None:
         return Splits(train, None)
-    held_out = _made(judge, options, settings, parts.validation)
+    judge, options = settings.data, settings.data_options
+    if settings.validation_data is not None:
+        judge, options = settings.validation_data, settings.validation_options
+    judged = _made(judge, options, settings, parts.validation)
     for what in ("image_shape", "classes"):
-        one, other = getattr(train, what), getattr(held_out, what)
+        one, other = getattr(train, what), getattr(judged, what)
         if one != other:
             raise ValueError(f"training and validation images do not fit: their {what} is {one} and {other}")
-    return Splits(train, held_out)
+    return Splits(train, judged)
 
 
-def _split_for_another(source: Dataset, settings: Settings, validation: Dataset | None) -> Splits:
-    """All images for learning and another data set to judge by; of images that both draw from, each has its part."""
-    judge, options = settings.validation_data or "", settings.validation_options
-    if settings.data != CUSTOM and _origin(judge, options) == _origin(settings.data, settings.data_options):
-        if not settings.validation:
-            raise ValueError(f"validation=0 is not allowed: {settings.data} and {judge} draw from the same images")
-        return split(source, settings)
-    train = split(source, replace(settings, validation=0.0)).train
-    return Splits(train, _source(judge, options, settings, "train") if validation is None else validation)
+def _parts(settings: Settings, data: Dataset | None, validation: Dataset | None, own: OwnImages | None) -> Splits:
+    """The images that are learned from and judged by, before a generator makes others of them."""
+    judge, options = settings.validation_data, settings.validation_options
+    if judge is None:
+        return _one_set(settings, data, own)
+    same = settings.data != CUSTOM and _origin(judge, options) == _origin(settings.data, settings.data_options)
+    if same and not settings.validation:
+        raise ValueError(f"validation=0 is not allowed: {settings.data} and {judge} draw from the same images")
+    if same:
+        return _one_set(replace(settings, validation_data=None, validation_options={}), data, own)
+    found = _one_set(replace(settings, validation=0.0), data, own)
+    other = _source(judge, options, settings, "train") if validation is None else validation
+    _check_apart(found.train, other)
+    return found._replace(validation=other)
 
 
-def load_part(settings: Settings, name: str) -> Dataset:
-    """The training or test split, whole, as the training sees it."""
-    source = _source(settings.data, settings.data_options, settings, name)
+def _one_set(settings: Settings, data: Dataset | None, own: OwnImages | None) -> Splits:
+    if data is None and is_own(settings):
+        return _own(own_images(settings) if own is None else own, settings)
+    origin = _origin(settings.data, settings.data_options)
+    if data is None and settings.data in GENERATORS and origin not in list_datasets():
+        return _own(look_through(origin), replace(settings, image_size=None))
+    source = _source(settings.data, settings.data_options, settings, "train") if data is None else data
+    return split(_few(source, settings), settings)
+
+
+def _own(own: OwnImages, settings: Settings) -> Splits:
+    """A user's own images: their contents decide which are to judge by."""
+    parts = own_parts(own, settings)
+    train = own.stored(parts["train"])
+    check_classes(own, dict(zip(own.classes, train.labels.bincount(minlength=len(own.classes)).tolist(), strict=True)))
+    learn = _sized(train, settings)
+    if settings.overfit:
+        return split(learn, settings)
+    judge = _sized(own.stored(parts["validation"]), settings) if held_out(settings) else None
+    return Splits(learn, judge)
+
+
+def load_part(settings: Settings, name: str, images: int = 0) -> Dataset:
+    """The training or test split as the training sees it: whole, or at most so many images of it."""
+    if is_own(settings):
+        return load_own_part(own_images(settings), settings, name, images)
+    source = _at_most(_source(settings.data, settings.data_options, settings, name), settings, images)
     return _made(settings.data, {"seed": 0, **settings.data_options}, settings, source)
+
+
+def load_own_part(own: OwnImages, settings: Settings, name: str, images: int = 0) -> Dataset:
+    """The training or test split of a user's own images."""
+    return _made(settings.data, {}, settings, _at_most(_sized(own.load(name), settings), settings, images))
+
+
+def _at_most(data: Dataset, settings: Settings, images: int) -> Dataset:
+    return _few(data, replace(settings, images=min(images, len(data))))
 
 
 def _origin(name: str, options: Mapping[str, Any]) -> str:
@@ -71,18 +127,24 @@ def _source(name: str, options: Mapping[str, Any], settings: Settings, part: str
     """The images that a data set holds, at the size the training wants, or those that a generator draws from."""
     if name in GENERATORS:
         return load(_origin(name, options), part)
-    path, found = Path(name), dict(options)
-    if path.is_dir():
+    found = dict(options)
+    if Path(name).is_dir():
         channels = {"in_chans": settings.options["in_chans"]} if "in_chans" in settings.options else {}
-        found = {"image_size": settings.image_size or 64, **channels, **found}
+        before = options.get("rule") == NAMES
+        size = {"image_size": settings.image_size or 64} if before else {"image_size": size_of(settings)}
+        wanted = size if before else {**size, "fit": settings.fit}
+        found = {**wanted, **channels, **found}
     if "root" in found:
         found["root"] = Path(found["root"])
-    data = load(name, part, **found)
+    return _sized(load(name, part, **found), settings, name)
+
+
+def _sized(data: Dataset, settings: Settings, name: str = "") -> Dataset:
     if settings.image_size is None or data.image_shape[1:] == (settings.image_size,) * 2:
         return data
     if not isinstance(data, Stored):
-        raise _fixed(name, settings, data.image_shape)
-    return resized(data, settings.image_size)
+        raise _fixed(name or settings.data, settings, data.image_shape)
+    return resized(data, settings.image_size, settings.fit)
 
 
 def _made(name: str, options: Mapping[str, Any], settings: Settings, part: Dataset) -> Dataset:
@@ -125,27 +187,22 @@ def split(data: Dataset, settings: Settings) -> Splits:
     if isinstance(data, Stored):
         return Splits(*data.split(settings.validation, seed=settings.seed))
     if isinstance(data, Sign):
-        return Splits(data, Sign(count=len(data), seed=settings.seed + 1000))
+        return Splits(data, Sign(count=len(data), seed=validation_seed(data.seed, settings.seed)))
     raise ValueError(
         f"validation={settings.validation} is not allowed for {type(data).__name__}: only stored images can be parted; "
         f"give validation=0, or validation images of your own"
     )
 
 
+def _check_apart(learn: Dataset, judge: Dataset) -> None:
+    """Refuse a second data set that shares images with the first."""
+    both = [set(contents(found)) for found in map(behind, (learn, judge)) if isinstance(found, Stored)]
+    shared = len(both[0] & both[1]) if len(both) == 2 else 0
+    if shared:
+        raise ValueError(f"{shared} of the validation images are also learned from: leave them out of one of the two")
+
+
 def _fixed(name: str, settings: Settings, made: tuple[int, int, int]) -> ValueError:
     return ValueError(
         f"image_size={settings.image_size} is not allowed for {name}: its images are made at {made[1]}×{made[2]}"
     )
-
-
-def resized(data: Stored, size: int) -> Stored:
-    """Every image as a square of another size.
-
-    >>> resized(Stored(torch.zeros(2, 1, 28, 28, dtype=torch.uint8), torch.tensor([0, 1]), ("a", "b")), 32).image_shape
-    (1, 32, 32)
-    """
-    parts = [
-        F.interpolate(part.float(), (size, size), mode="bilinear", antialias=True).round().clamp(0, 255).to(torch.uint8)
-        for part in data.images.split(1024)
-    ]
-    return Stored(torch.cat(parts), data.labels, data.classes, seed=data.seed)

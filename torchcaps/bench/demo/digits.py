@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchcaps.data import DataUnavailableError, Placed, Stored, load
-from torchcaps.measures import measure
+from torchcaps.measures import Result, inspect, measure
 from torchcaps.network import Model
-from torchcaps.report import Curve, Row
+from torchcaps.report import Curve, Row, dead_of, dynamics_of, parameters
 from torchcaps.train import fit
 
 CANVAS = 36  # what two digits of 28×28 share when each is moved by up to four pixels
@@ -17,6 +17,7 @@ TESTS = {
     "affine": "Digits rotated, sheared, scaled and moved; no network saw any.",
     "overlap": "Two digits, one over the other; both must be named (chance: 1 in 45), and no network saw any.",
 }
+LOOKED_AT = ("activity", "dynamics", "parse_tree")
 WANTED = "mnist"
 INSTEAD = "MNIST cannot be had here: these are 'glyphs', digits drawn from fonts, and other figures than MNIST's."
 Say = Callable[[str], None]
@@ -91,11 +92,12 @@ class Digits:
 
 @dataclass
 class Outcome:
-    """What the experiment leaves: rows of the table, training curves, and the networks by name."""
+    """What the experiment leaves: rows of the table, training curves, networks and what was measured of each."""
 
     rows: list[Row] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
     models: dict[str, Model] = field(default_factory=dict)
+    found: dict[str, dict[str, Result]] = field(default_factory=dict)
 
 
 def load_digits(plan: Plan, say: Say) -> Digits:
@@ -143,17 +145,14 @@ def compete(plan: Plan, digits: Digits, say: Say, *, quiet: bool = False) -> Out
         )
         seconds = time.perf_counter() - began
         scores = measure(run.model, list(TESTS), placed(digits.test, plan.seed))
-        own, beside = count(run.model)
-        outcome.rows.append(Row(entrant.name, entrant.detail, own, beside, round(seconds, 1), scores))
+        own, beside = parameters(run.model)
+        found = inspect(run.model, placed(digits.test, plan.seed), LOOKED_AT)
+        dead, dynamics = dead_of(found["activity"]), dynamics_of(found["dynamics"])
+        outcome.rows.append(Row(entrant.name, entrant.detail, own, beside, round(seconds, 1), scores, dead, dynamics))
+        outcome.found[entrant.name] = found
         history = run.history
         outcome.curves.append(
             Curve(entrant.name, [e["loss"] for e in history], [e["validation_accuracy"] for e in history])
         )
         outcome.models[entrant.name] = run.model
     return outcome
-
-
-def count(model: Model) -> tuple[int, int]:
-    """Parameters that a prediction needs, and those of the decoder."""
-    decoder = 0 if model.decoder is None else sum(p.numel() for p in model.decoder.parameters())
-    return sum(p.numel() for p in model.parameters()) - decoder, decoder

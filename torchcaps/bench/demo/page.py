@@ -13,23 +13,20 @@ import torch
 
 from torchcaps.bench.demo.digits import CANVAS, TESTS, Digits, Outcome, Plan, placed
 from torchcaps.data import Affine, Dataset, Overlapping
-from torchcaps.infer import infer
-from torchcaps.layers import Decoder
 from torchcaps.report import (
     Curves,
     Group,
-    Perturbations,
+    Network,
     Samples,
     Scores,
     Section,
-    choose,
-    perturbed,
-    predictions,
+    about,
+    perturbations,
+    sample_group,
     write_report,
 )
 
-SHOWN, LOOKED_AT = 9, 400  # samples of a test on the page, chosen from so many
-DRAWN = 2  # digits whose capsules are moved
+EXAMPLES = 100  # images from which those whose trees are shown are chosen
 
 
 def write(folder: Path, plan: Plan, digits: Digits, outcome: Outcome, *, seconds: float) -> Path:
@@ -49,13 +46,30 @@ def write(folder: Path, plan: Plan, digits: Digits, outcome: Outcome, *, seconds
 
 def sections(plan: Plan, digits: Digits, outcome: Outcome) -> list[Section]:
     """The page, from top to bottom; a new section is one more item here."""
-    note = "Under each share its 95 % interval over test images; another seed would train another network."
-    return [
-        Scores(note=note, tests=TESTS, rows=outcome.rows),
-        Curves(curves=outcome.curves),
-        Samples(groups=_samples(plan, digits, outcome)),
-        *_drawings(plan, digits, outcome),
+    test = placed(digits.test, plan.seed)
+    batch = test.batch(torch.arange(min(EXAMPLES, len(test))))
+    networks = [
+        Network(name, model, outcome.found[name], batch, test.classes) for name, model in outcome.models.items()
     ]
+    return [
+        Scores(note=caveats(plan, outcome), tests=TESTS, rows=outcome.rows),
+        Curves(curves=outcome.curves),
+        *about(networks),
+        Samples(groups=_samples(plan, digits, outcome)),
+        *perturbations(outcome.models, test),
+    ]
+
+
+def caveats(plan: Plan, outcome: Outcome) -> str:
+    """What the table does not show, for whoever would read a contest into it."""
+    beside = [
+        f"a decoder of {row.decoder:,} parameters beside {row.name} in training" for row in outcome.rows if row.decoder
+    ]
+    limits = ["one seed", f"{plan.train:,} images", "a learning rate tried for the capsule networks only", *beside]
+    return (
+        f"This shows how to look, not who wins: {', '.join(limits)}. Under each share its 95 % interval over test "
+        f"images; another seed would train another network."
+    )
 
 
 def _samples(plan: Plan, digits: Digits, outcome: Outcome) -> list[Group]:
@@ -65,30 +79,7 @@ def _samples(plan: Plan, digits: Digits, outcome: Outcome) -> list[Group]:
         "affine": Affine(digits.test, canvas=CANVAS),
         "overlap": Overlapping(digits.test),
     }
-    groups = []
-    for test, data in seen.items():
-        batch = data.batch(torch.arange(min(LOOKED_AT, len(data))))
-        samples = predictions(outcome.models, batch, data.classes)
-        wrong = sum(sample.mistakes > 0 for sample in samples)
-        note = f"{TESTS[test]} Of the first {len(samples)}, at least one network is wrong on {wrong}."
-        groups.append(Group(test.capitalize(), note, choose(samples, SHOWN)))
-    return groups
-
-
-def _drawings(plan: Plan, digits: Digits, outcome: Outcome) -> list[Section]:
-    """For each network with a decoder, what the dimensions of a few class capsules do."""
-    batch = placed(digits.test, plan.seed).batch(torch.arange(min(LOOKED_AT, len(digits.test))))
-    labels = batch.labels[:, 0]
-    found = list[Section]()
-    for name, model in outcome.models.items():
-        if not isinstance(model.decoder, Decoder):
-            continue
-        right = (infer(model, batch.images).scores.argmax(-1).cpu() == labels).tolist()
-        firsts = {label: k for k, label in reversed(list(enumerate(labels.tolist()))) if right[k]}
-        chosen = torch.tensor((sorted(firsts.values()) or list(range(DRAWN)))[:DRAWN])
-        drawings = perturbed(model, batch.images[chosen], labels[chosen], digits.test.classes)
-        found.append(Perturbations(network=name, drawings=drawings))
-    return found
+    return [sample_group(outcome.models, data, test.capitalize(), TESTS[test]) for test, data in seen.items()]
 
 
 def _facts(plan: Plan, digits: Digits, seconds: float) -> dict[str, str]:

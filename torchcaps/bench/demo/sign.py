@@ -1,14 +1,15 @@
 """The sign of a number, which capsules without a bias cannot learn (peer2021, table 1)."""
 
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import torch
-
-from torchcaps.data import Sign
-from torchcaps.losses import MarginLoss
+from torchcaps.data import load
 from torchcaps.measures import Score, accuracy
-from torchcaps.models.peer2021 import sign
 from torchcaps.train import fit
+from torchcaps.train.callbacks import Callback
+
+if TYPE_CHECKING:
+    from torchcaps.train.loop import Training
 
 
 class Row(NamedTuple):
@@ -28,15 +29,36 @@ TABLE_1 = (
 )
 
 
-def train_sign(row: Row, epochs: int = 20, seed: int = 0) -> Score:
+class Epochs(Callback):
+    """Says after every epoch that another one is done."""
+
+    def __init__(self, tick: Callable[[], None]) -> None:
+        self.tick = tick
+
+    def after_epoch(self, training: "Training", entry: dict[str, Any]) -> None:
+        """Another one."""
+        self.tick()
+
+
+def train_sign(row: Row, epochs: int, seed: int, tick: Callable[[], None]) -> Score:
     """Accuracy on the training numbers of a network 1 → 20 → 2, after Adam at 5e-3 with batches of 256 and λ = 1.
 
     Args:
         seed: of the numbers, the weights and the order.
+        tick: called after every epoch.
     """
-    torch.manual_seed(seed)
-    net = sign(routing=row.routing, bias=row.bias)
-    net.loss = MarginLoss(down_weight=1.0)
-    numbers = Sign(seed=seed)
-    run = fit(net, numbers, epochs=epochs, batch_size=256, lr=5e-3, seed=seed, validation=0.0, quiet=True)
-    return accuracy(run.model, numbers, batch_size=4096)
+    run = fit(
+        "peer2021/sign",
+        "sign",
+        options={"routing": row.routing, "bias": row.bias},
+        data_options={"seed": seed},
+        loss={"name": "margin", "down_weight": 1.0},
+        validation=0,
+        epochs=epochs,
+        batch_size=256,
+        lr=5e-3,
+        seed=seed,
+        callbacks=[Epochs(tick)],
+        quiet=True,
+    )
+    return accuracy(run.model, load("sign", seed=seed), batch_size=4096)

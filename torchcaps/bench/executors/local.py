@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
@@ -17,16 +16,23 @@ from torchcaps.bench.place import Place
 from torchcaps.bench.plan import Unit
 
 if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext
     from multiprocessing.process import BaseProcess
 
 TICK = 1.0
 
 
 class Running(NamedTuple):
-    """A process at work, and the end of the pipe on which it tells."""
+    """A process at work.
+
+    Args:
+        alive: the end of a pipe that nobody else holds: when it goes, so does the process.
+        heard: the jobs it has told of.
+    """
 
     unit: Unit
     process: "BaseProcess"
+    alive: Connection
     heard: set[str]
 
 
@@ -41,12 +47,8 @@ def local(units: Sequence[Unit], place: Place, *, workers: int) -> Iterator[Even
     try:
         while waiting or running:
             while waiting and len(running) < workers:
-                unit = waiting.pop(0)
-                receiver, sender = context.Pipe(duplex=False)
-                process = context.Process(target=_work, args=(unit, place, sender), daemon=True)
-                process.start()
-                sender.close()
-                running[receiver] = Running(unit, process, set())
+                receiver, started = _start(context, waiting.pop(0), place)
+                running[receiver] = started
             ready = [end for end in wait(list(running), timeout=TICK) if isinstance(end, Connection)]
             for end in ready:
                 yield from _hear(end, running, place)
@@ -57,9 +59,19 @@ def local(units: Sequence[Unit], place: Place, *, workers: int) -> Iterator[Even
             left.process.kill()
 
 
+def _start(context: "ForkServerContext", unit: Unit, place: Place) -> tuple[Connection, Running]:
+    receiver, sender = context.Pipe(duplex=False)
+    watched, alive = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(unit, place, sender, watched), daemon=True)
+    process.start()
+    sender.close()
+    watched.close()
+    return receiver, Running(unit, process, alive, set())
+
+
 def _hear(end: Connection, running: dict[Connection, Running], place: Place) -> Iterator[Event]:
     """What a process has to tell; if it has ended, what became of the jobs it never told of."""
-    unit, process, heard = running[end]
+    unit, process, _, heard = running[end]
     try:
         name, state = end.recv()
     except EOFError:
@@ -72,20 +84,16 @@ def _hear(end: Connection, running: dict[Connection, Running], place: Place) -> 
     yield next(job for job in unit.jobs if job.name == name), state
 
 
-def _work(unit: Unit, place: Place, sender: Connection) -> None:
-    _watch_parent()
+def _work(unit: Unit, place: Place, sender: Connection, watched: Connection) -> None:
+    threading.Thread(target=_end_with, args=(watched,), name="parent-watcher", daemon=True).start()
     torch.set_num_threads(1)
     for job, state in perform(unit.jobs, place):
         sender.send((job.name, state))
 
 
-def _watch_parent() -> None:
-    """End with the process that started this one, even if that was killed."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(TICK)
+def _end_with(watched: Connection) -> None:
+    """End when the runner does, even if it was killed and could not say so."""
+    try:
+        watched.recv()
+    except EOFError:
         os._exit(1)
-
-    threading.Thread(target=watch, name="parent-watcher", daemon=True).start()

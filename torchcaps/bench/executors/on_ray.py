@@ -1,5 +1,6 @@
 """A Ray cluster, or Ray on this machine. All machines must see the same results and work folders."""
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ def on_ray(units: Sequence[Unit], place: Place, *, workers: int) -> Iterator[Eve
         raise ValueError("Ray is not installed: pip install 'torchcaps[ray]'") from None
     ours = not ray.is_initialized()
     if ours:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
     try:
         task = ray.remote(num_cpus=1, max_retries=TRIES - 1)(perform_unit)

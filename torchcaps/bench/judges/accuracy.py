@@ -3,12 +3,11 @@
 from typing import Any
 
 from torchcaps.bench.evidence import Number
-from torchcaps.bench.subject import Found, Subject, images
+from torchcaps.bench.judges._images import shown
+from torchcaps.bench.subject import Found, Subject
 from torchcaps.data import Dataset, Overlapping
-from torchcaps.measures import Accuracy, AccuracyResult, usual_threshold, walk
-from torchcaps.measures.views import affine, clean, overlap
-
-VIEWS = {"clean": lambda: clean, "affine": affine, "overlap": overlap}
+from torchcaps.measures import Accuracy, AccuracyResult, walk
+from torchcaps.measures.accuracy import usual_threshold
 
 
 def accuracy(
@@ -31,15 +30,14 @@ def accuracy(
         data: options of the data set, over those of the training.
         options: of the view.
     """
-    own = subject.own
-    shown = VIEWS[view](**options)(own.model, images(own.settings, count, split=split, **(data or {})))
-    measure = Accuracy(usual_threshold(own.model, shown))
-    [found] = walk(own.model, shown, [measure])
+    model = subject.own.model
+    seen = shown(subject, view, count, split=split, data=data, **options)
+    [found] = walk(model, seen, [Accuracy(usual_threshold(model, seen))])
     if not isinstance(found, AccuracyResult):
         raise TypeError(f"{found} is not an accuracy")
     right = found.right.numpy()
     histogram = [sum(row[k] for row in found.confusion) for k in range(len(found.classes))]
-    return Found({on or view: Number.share(right, answers(shown))}, {f"answers/{on or view}": histogram})
+    return Found({on or view: Number.share(right, answers(seen))}, {f"answers/{on or view}": histogram})
 
 
 def answers(data: Dataset) -> int:

@@ -1,0 +1,92 @@
+"""Results on disk."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from torchcaps.bench import store
+
+WRITER = """
+import sys
+from pathlib import Path
+from torchcaps.bench import store
+for k in range(40):
+    line = {"name": f"{sys.argv[2]}-{k}", "job": "judging", "state": "done", "pad": "x" * 5000}
+    store.append(Path(sys.argv[1]), line)
+"""
+
+
+def line(name, **more):
+    return {"name": name, "job": "judging", "state": "done", "seconds": 1.5, "finished": "2026", **more}
+
+
+def test_lines_come_back_as_they_were(tmp_path):
+    store.append(tmp_path / "a.jsonl", line("one", numbers={"x": 0.1, "y": None}))
+    lines, problems = store.read(tmp_path / "a.jsonl")
+    assert lines[0]["numbers"] == {"x": 0.1, "y": None}
+    assert not problems
+
+
+def test_what_json_does_not_have_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="JSON"):
+        store.append(tmp_path / "a.jsonl", line("one", numbers={"x": float("nan")}))
+
+
+@pytest.mark.parametrize("damage", ["torn", "changed", "noise"])
+def test_a_damaged_line_is_named_and_the_others_stay(tmp_path, damage):
+    path = tmp_path / "a.jsonl"
+    for name in ("one", "two", "three"):
+        store.append(path, line(name, numbers={"x": 0.125}))
+    texts = path.read_text().splitlines()
+    texts[1] = {"torn": texts[1][:40], "changed": texts[1].replace("0.125", "0.525"), "noise": "\x00\x01"}[damage]
+    path.write_text("\n".join(texts) + "\n")
+    found, problems = store.results(tmp_path)
+    assert set(found) == {"one", "three"}
+    assert [(p.path, p.number) for p in problems] == [(path, 2)]
+    store.set_aside(problems)
+    assert store.read(path)[1] == []
+    assert set(store.results(tmp_path)[0]) == {"one", "three"}
+    assert path.with_suffix(".damaged").read_text().splitlines() == [texts[1]]
+
+
+def test_a_line_torn_by_a_killed_writer_does_not_spoil_the_next(tmp_path):
+    path = tmp_path / "a.jsonl"
+    store.append(path, line("one"))
+    with path.open("a") as file:
+        file.write('{"check": "12')
+    store.append(path, line("two"))
+    found, problems = store.results(tmp_path)
+    assert set(found) == {"one", "two"}
+    assert len(problems) == 1
+
+
+def test_files_can_be_put_together_in_any_order(tmp_path):
+    lines = [line("one", finished="1"), line("one", state="failed", finished="2", error="no"), line("two", seed=1),
+             line("one", finished="3", seed=7)]  # fmt: skip
+    for k, one in enumerate(lines):
+        store.append(tmp_path / f"{k}.jsonl", one)
+    parts = [(tmp_path / f"{k}.jsonl").read_text() for k in range(4)]
+    for name, order in (("forth", parts), ("back", parts[::-1])):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "all.jsonl").write_text("".join(order))
+    forth, back = (store.results(tmp_path / name)[0] for name in ("forth", "back"))
+    assert json.dumps(forth) == json.dumps(back) == json.dumps(store.results(tmp_path)[0])
+    assert forth["one"]["seed"] == 7
+
+
+def test_duckdb_reads_them(tmp_path):
+    store.append(tmp_path / "a.jsonl", line("one", artefact="gu2021/table1", numbers={"x": 0.25}))
+    store.append(tmp_path / "b.jsonl", line("two", artefact="gu2021/table1", numbers={"x": 0.75}))
+    sql = "select artefact, sum(seconds), avg((numbers->>'x')::double) from results group by 1"
+    assert store.query(tmp_path, sql).fetchall() == [("gu2021/table1", 3.0, 0.5)]
+
+
+def test_two_processes_may_write_at_once(tmp_path):
+    path = tmp_path / "a.jsonl"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(k)]) for k in range(2)]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    lines, problems = store.read(path)
+    assert len(lines) == 80
+    assert not problems

@@ -1,0 +1,85 @@
+"""What every artefact of the bench must satisfy."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from torchcaps.bench import papers
+from torchcaps.bench.artefact import SCALES
+from torchcaps.bench.claims import Counted, Shown, Statement, Together
+from torchcaps.bench.evidence import At
+from torchcaps.bench.frozen import frozen
+from torchcaps.bench.judges import JUDGES
+from torchcaps.bench.papers import artefacts
+from torchcaps.bench.sample import all_places
+
+ARTEFACTS = artefacts()
+every_artefact = pytest.mark.parametrize("name", list(ARTEFACTS))
+
+
+def rows_of(claim):
+    match claim:
+        case Together():
+            return {row for member in claim.members for row in rows_of(member)}
+        case Shown():
+            return set(claim.rows)
+        case Counted():
+            return {place.row for place in (claim.a, claim.value) if isinstance(place, At)}
+        case Statement():
+            controls = {row for control in claim.controls for row in rows_of(control)}
+            return {place.row for place in all_places(claim)} | controls
+
+
+@every_artefact
+def test_claims_are_those_of_the_frozen_list(name):
+    assert set(ARTEFACTS[name].claims) == set(frozen()[name])
+
+
+@every_artefact
+def test_claims_tables_and_budgets_speak_of_rows_that_are_there(name):
+    artefact = ARTEFACTS[name]
+    rows = {row.id for row in artefact.rows}
+    assert len(rows) == len(artefact.rows)
+    for claim in artefact.claims.values():
+        assert rows_of(claim) <= rows
+    for budget in artefact.budgets.values():
+        assert budget.cut <= rows
+        assert set(budget.rows) <= rows
+    cells = [cell for table in artefact.tables for _, line in table.lines for cell in line if cell is not None]
+    assert all(cell.at.row in rows or cell.printed is not None for cell in cells)
+    assert all(len(line) == len(table.columns) for table in artefact.tables for _, line in table.lines)
+    assert artefact.tables or artefact.pictures
+
+
+@every_artefact
+@pytest.mark.parametrize("scale", SCALES)
+def test_jobs_can_be_made_and_measured_at_every_scale(name, scale):
+    judgings = ARTEFACTS[name].judgings(scale)
+    assert len({job.name for job in judgings}) == len(judgings)
+    for job in judgings:
+        assert job.measures
+        for measure in job.measures:
+            inspect.signature(JUDGES[measure.name]).bind(None, **measure.options)
+
+
+@every_artefact
+def test_budgets_say_what_they_cut(name):
+    budgets = ARTEFACTS[name].budgets
+    assert set(budgets) == set(SCALES)
+    assert budgets["smoke"].cuts or budgets["smoke"].minutes < 0.2
+    assert budgets["cpu"].minutes <= 90, "45 minutes on two cores"
+    cpu = [job.training for job in ARTEFACTS[name].judgings("cpu") if job.training is not None]
+    assert not any(training.settings.data == "glyphs" for training in cpu), "cpu is on real data"
+    assert not cpu or budgets["cpu"].seeds >= 3
+    assert all("width" not in training.settings.options for training in cpu), "width narrows hidden capsules too"
+
+
+@every_artefact
+def test_files_are_short_and_say_how_to_run_them(name):
+    artefact = ARTEFACTS[name]
+    path = Path(papers.__file__).parent / f"{name}.py"
+    assert 30 <= len(path.read_text().splitlines()) <= 170
+    assert f"torchcaps bench run {name} --scale cpu" in artefact.about
+    assert "Cost" in artefact.about
+    assert "Expected" in artefact.about

@@ -1,0 +1,194 @@
+"""NumPy archives: every way to write images and labels, honest parts, and a clear word about what is wrong."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+
+from torchcaps.data import _npy, load, look_through
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def archive(tmp_path):
+    def write(**arrays):
+        np.savez(tmp_path / "d.npz", **arrays)
+        return tmp_path / "d.npz"
+
+    return write
+
+
+def noise(n, *shape):
+    return RNG.integers(0, 256, (n, *(shape or (6, 6)))).astype(np.uint8)
+
+
+def all_of(file, **options):
+    own = look_through(file, **options)
+    parts = own.parts()
+    return {part: own.read(items)[0] for part, items in parts.items() if items}, parts, own
+
+
+@pytest.mark.parametrize("shape", [(9, 7), (9, 7, 3), (3, 9, 7), (9, 7, 1), (9, 7, 4)], ids=str)
+@pytest.mark.parametrize("kind", ["bytes", "floats", "words", "long", "bool"])
+def test_shapes_and_kinds_of_numbers(archive, shape, kind):
+    x = noise(8, *shape)
+    given = {
+        "bytes": x,
+        "floats": x / 255,
+        "words": x.astype(np.uint16) * 257,
+        "long": x.astype(np.int64),
+        "bool": x > 100,
+    }[kind]
+    expected = (x > 100) * np.uint8(255) if kind == "bool" else x
+    data = load(archive(x_train=given, y_train=np.array(["b", "a"] * 4)))
+    assert data.classes == ("a", "b")
+    assert data.labels.tolist() == [1, 0] * 4
+    expected = expected[:, None] if len(shape) == 2 else expected
+    expected = np.moveaxis(expected, -1, 1) if shape[-1] in (1, 3, 4) else expected
+    assert torch.equal(data.images, torch.from_numpy(expected.copy()))
+
+
+@pytest.mark.parametrize(("x", "y"), [("x", "y"), ("images", "labels"), ("x", "labels")])
+def test_arrays_without_parts_are_parted_by_contents(archive, x, y):
+    images, labels = noise(200), RNG.integers(0, 3, 200)
+    images[100:110] = images[:10]  # copies
+    found, parts, own = all_of(archive(**{x: images, y: labels}))
+    assert sum(map(len, found.values())) == 200
+    assert 20 < len(found["test"]) < 60
+    seen = {part: {image.numpy().tobytes() for image in data} for part, data in found.items()}
+    assert not seen["train"] & seen["test"]
+    where = {item.name: (part, own.classes[item.label]) for part, items in parts.items() for item in items}
+    assert all(where[f"{x}[{k}]"][0] == where[f"{x}[{k + 100}]"][0] for k in range(10))
+    assert all(where[f"{x}[{k}]"][1] == str(labels[k]) for k in range(200))
+    order = RNG.permutation(200)
+    _, again, _ = all_of(archive(**{x: np.concatenate([noise(50), images[order]]), y: np.zeros(250, int)}))
+    moved = {item.digest: part for part, items in again.items() for item in items}
+    assert all(moved[item.digest] == part for part, items in parts.items() for item in items)
+
+
+def test_parts_of_its_own_and_classes_numbered_once(archive):
+    file = archive(x_train=noise(6), y_train=[0, 1] * 3, x_val=noise(2), y_val=[[1], [3]],
+                   x_test=noise(4), y_test=[2, 3, 3, 2])  # fmt: skip
+    train, judge, test = (load(file, part) for part in ("train", "validation", "test"))
+    assert train.classes == judge.classes == test.classes == ("0", "1", "2", "3")
+    assert (train.labels.tolist(), judge.labels.tolist(), test.labels.tolist()) == ([0, 1] * 3, [1, 3], [2, 3, 3, 2])
+
+
+def test_a_missing_part_is_made_only_when_asked(archive):
+    file = archive(images_train=noise(100), labels_train=np.arange(100) % 2)
+    with pytest.raises(ValueError, match=r"d\.npz has a part for train and none for test: .*make_missing=True"):
+        load(file, "test")
+    assert len(load(file, "train")) == 100
+    assert len(load(file, "train", make_missing=True)) + len(load(file, "test", make_missing=True)) == 100
+
+
+LABELS = {
+    "numbers": (np.array([2, 0, 2]), ("0", "2"), [1, 0, 1]),
+    "floats": (np.array([2.0, 0.0, 2.0]), ("0", "2"), [1, 0, 1]),
+    "a column": (np.array([[2], [0], [2]], np.uint8), ("0", "2"), [1, 0, 1]),
+    "one-hot": (np.eye(4)[[2, 0, 2]], ("0", "1", "2", "3"), [2, 0, 2]),
+    "one-hot bool": (np.eye(4)[[2, 0, 2]] > 0, ("0", "1", "2", "3"), [2, 0, 2]),
+    "words": (np.array(["cat", "owl", "cat"]), ("cat", "owl"), [0, 1, 0]),
+    "byte words": (np.array([b"cat", b"owl", b"cat"]), ("cat", "owl"), [0, 1, 0]),
+    "truth": (np.array([True, False, True]), ("False", "True"), [1, 0, 1]),
+    "ten and two": (np.array([10, 2, 10]), ("2", "10"), [1, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_as_people_write_them(archive, name):
+    given, classes, numbers = LABELS[name]
+    data = load(archive(x_train=noise(3), y_train=given))
+    assert data.classes == classes
+    assert data.labels.tolist() == numbers
+
+
+X = noise(3)
+WRONG = {
+    "NaN": ({"x": X, "y": [0, np.nan, 1]}, r"y\[1\] is nan, which is no class: .* leave out"),
+    "fractions": ({"x": X, "y": [0, 0.5, 1]}, r"y\[1\] is 0\.5"),
+    "infinite": ({"x": X, "y": [0, 1, np.inf]}, r"y\[2\] is inf"),
+    "negative": ({"x": X, "y": [0, 1, -1]}, r"y\[2\] is -1, which is no class"),
+    "empty word": ({"x": X, "y": ["a", "", "b"]}, r"y\[1\] is ''"),
+    "not one-hot": ({"x": X, "y": np.ones((3, 2))}, "not a single 1 in each row: it is not one-hot"),
+    "complex": ({"x": X, "y": np.zeros(3, complex)}, "holds complex128: whole numbers or words"),
+    "dates": ({"x": X, "y": np.zeros(3, "M8[D]")}, "whole numbers or words"),
+    "a scalar label": ({"x": X, "y": 3}, r"y has the shape \(\)"),
+    "a scalar image": ({"x": 3, "y": [1]}, r"x has the shape \(\): \(n, h, w\)"),
+    "no labels": ({"x": X}, "has x, but no labels for it: y or labels is needed"),
+    "no labels for one": ({"x_train": X, "y_train": [0, 1, 0], "x_test": X}, "has x_test, but no labels"),
+    "no images": ({"pictures": X}, "has pictures: for the images x or images, or x_train and x_test, is needed"),
+    "nothing": ({}, "has nothing in it"),
+    "too few labels": ({"x": X, "y": [0, 1]}, "x has 3 images, but there are 2 labels"),
+    "empty": ({"x": X[:0], "y": []}, r"shape \(0, "),
+    "empty images": ({"x": np.zeros((3, 0, 4), np.uint8), "y": [0, 1, 0]}, r"shape \(3, 1, 0, 4\)"),
+    "flat": ({"x": np.zeros((2, 3)), "y": [0, 1]}, r"shape \(2, 3\): \(n, h, w\)"),
+    "floats to 7": ({"x": np.full((2, 3, 3), 7.0), "y": [0, 1]}, r"from 7\.0 to 7\.0 of float64: bytes from 0 to 255"),
+    "NaN pixels": ({"x": np.full((2, 3, 3), np.nan), "y": [0, 1]}, "from nan to nan"),
+    "whole numbers to 1": ({"x": np.ones((2, 3, 3), int), "y": [0, 1]}, "from 1 to 1 of int64"),
+    "negative pixels": ({"x": np.full((2, 3, 3), -1), "y": [0, 1]}, "from -1 to -1"),
+    "words for pixels": ({"x": np.full((2, 3, 3), "x"), "y": [0, 1]}, "images are numbers"),
+    "two shapes": (
+        {"x_train": X, "y_train": [0, 1, 0], "x_test": noise(2, 5, 5), "y_test": [0, 1]},
+        "images of different shapes",
+    ),
+    "two kinds": ({"x_train": X, "y_train": [0, 1, 0], "x_test": X, "y_test": list("abc")}, "do not go together"),
+    "parts and none": ({"x": X, "y": [0, 1, 0], "x_test": X, "y_test": [0, 1, 0]}, "has x beside x_test: name its"),
+    "twice": ({"x": X, "images": X, "y": [0, 1, 0]}, "has both x and images"),
+    "pickled": ({"x": np.array([{"a": 1}], dtype=object), "y": np.zeros(1)}, "allow_pickle"),
+    "pickled labels": ({"x": X, "y": np.array([0, None, 1], dtype=object)}, "allow_pickle"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said(archive, name, no_shape_checks):
+    arrays, message = WRONG[name]
+    with pytest.raises(ValueError, match=message):
+        load(archive(**arrays))
+
+
+HEADERS = {
+    "more than there is": (
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000, 28, 28), }",
+        "but 12 are",
+    ),
+    "negative": ("{'descr': '|u1', 'fortran_order': False, 'shape': (-3, 2, 2), }", "which no array has"),
+    "nonsense": ("{'descr': 'x', 'shape': 3}", "is no array of NumPy's"),
+    "code": ("__import__('os').system('true')", "is no array of NumPy's"),
+    "deep": ("(" * 5000, "is no array of NumPy's"),
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_absurd_headers(tmp_path, name):
+    header, message = HEADERS[name]
+    text = header.encode().ljust(118 + 64 * (len(header) // 64), b" ") + b"\n"
+    stream = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(12)
+    labels = io.BytesIO()
+    np.save(labels, np.arange(3))
+    with zipfile.ZipFile(tmp_path / "d.npz", "w") as file:
+        file.writestr("x.npy", stream)
+        file.writestr("y.npy", labels.getvalue())
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path / "d.npz")
+
+
+def test_damaged_files(tmp_path, archive, monkeypatch):
+    file = tmp_path / "d.npz"
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        load(file)
+    file.write_bytes(b"PK nonsense")
+    with pytest.raises(ValueError, match="is not a NumPy archive"):
+        load(file)
+    whole = bytearray(archive(x=noise(50), y=np.arange(50) % 2).read_bytes())
+    whole[200:400] = bytes(200)
+    file.write_bytes(whole)
+    with pytest.raises(ValueError, match=r"d\.npz: x is .*: Bad CRC"):
+        load(file)
+    archive(x=noise(50), y=np.arange(50) % 2)
+    monkeypatch.setattr(_npy, "memory", lambda: 100)
+    with pytest.raises(ValueError, match="more than fits into memory"):
+        load(file)

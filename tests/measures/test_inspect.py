@@ -1,0 +1,86 @@
+"""Everything in as few walks as there are views, in memory that does not grow with the images."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from torchcaps.data import Sign, load
+from torchcaps.measures import INSPECTIONS, Nothing, Result, accuracy, inspect
+from torchcaps.measures.views import VIEWS
+from torchcaps.models import create_model
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load("glyphs", "test", count=12)
+
+
+@pytest.fixture(scope="module")
+def capsnet():
+    return create_model("mitterreiter2023/capsnet", image_size=28, width=0.2)
+
+
+def test_all_that_can_be_measured_and_one_walk_a_view(digits, capsnet):
+    calls = []
+    found = inspect(capsnet, digits, batch_size=66, progress=lambda *told: calls.append(told))
+    assert tuple(found) == INSPECTIONS
+    assert not any(isinstance(result, Nothing) for result in found.values())
+    for result in found.values():
+        text = json.dumps(result.to_json(), allow_nan=False)
+        assert Result.from_json(json.loads(text)).to_json() == result.to_json()
+    walks = {title: total for title, _, total in calls}
+    assert walks == {
+        "images as they are": 12,
+        "affine images": 12,
+        "overlap images": 12,
+        "single transformations": 12 * 66,
+    }
+    for title, total in walks.items():
+        done = [done for told, done, _ in calls if told == title]
+        assert done == sorted(set(done))  # nothing is walked over twice
+        assert done[-1] == total
+
+
+def test_accuracies_are_those_of_the_views(digits, capsnet):
+    found = inspect(capsnet, digits, ["accuracy", "overlap"])
+    assert found["accuracy"].score == accuracy(capsnet, digits)
+    assert found["overlap"].score == accuracy(capsnet, VIEWS["overlap"](capsnet, digits))
+
+
+def test_where_there_is_nothing_to_measure_it_says_why(digits):
+    found = inspect(create_model("chen2019/lenet"), digits)
+    silent = {name for name, result in found.items() if isinstance(result, Nothing)}
+    assert silent == {"activity", "dynamics", "parse_tree", "compactness", "invariance"}
+    sign = inspect(create_model("peer2021/sign"), Sign(count=20), ["affine", "invariance", "activity"])
+    assert "needs stored images, and Sign has none" in sign["affine"].why
+    assert "needs stored images" in sign["invariance"].why
+
+
+def test_names_that_are_none_are_quoted(digits, capsnet):
+    with pytest.raises(ValueError, match="no measure 'activty': choose from 'accuracy', 'predictions', 'activity'"):
+        inspect(capsnet, digits, ["activty"])
+
+
+MEMORY = """
+import resource, sys, torch
+from torchcaps.data import Stored
+from torchcaps.measures import inspect
+from torchcaps.models import create_model
+torch.set_num_threads(1)
+count = int(sys.argv[1])
+digits = Stored(torch.randint(0, 256, (count, 1, 28, 28), dtype=torch.uint8), torch.arange(count) % 10, "0123456789")
+net = create_model("sabour2017/capsnet", width=0.06, reconstruction="none")
+inspect(net, digits, ["accuracy", "predictions", "activity", "dynamics", "parse_tree", "overlap"])
+inspect(net, digits.select(torch.arange(count // 100)), ["affine_curves", "compactness", "invariance"])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_ten_times_the_images_do_not_take_fifty_megabytes_more():
+    few, many = (
+        int(subprocess.run([sys.executable, "-c", MEMORY, str(n)], capture_output=True, text=True, check=True).stdout)
+        for n in (1_000, 10_000)
+    )
+    assert many - few < 50

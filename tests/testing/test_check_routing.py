@@ -1,0 +1,106 @@
+"""`check_routing` on a routing written here, as a user would: it passes, and each fault planted in it is named."""
+
+import pytest
+import torch
+
+from torchcaps.functional import length, squash
+from torchcaps.routing import Routing, Trainable
+from torchcaps.testing import CASES, RoutingError, check_routing
+from torchcaps.types import State
+
+
+class Mine(Routing):
+    """Each parent asks for the votes that agree with it."""
+
+    def __init__(self, shape):
+        super().__init__(shape, iters=2)
+
+    def query(self, state):
+        return None if state is None else state.pose
+
+    def step(self, votes, state, t):
+        s, _ = votes.attend(self.query(state))
+        pose = self.finish(s)
+        return State(pose, length(pose))
+
+    def finish(self, s, *_):
+        return squash(s)
+
+    def couplings(self, votes, state):
+        return votes.attention(self.query(state))
+
+
+class OtherCouplings(Mine):
+    def couplings(self, votes, state):
+        return votes.attention()
+
+
+class SeesItsNeighbours(Mine):
+    def query(self, state):
+        return None if state is None else state.pose + state.pose.mean(0, keepdim=True)
+
+
+class NaNAtZero(Mine):
+    def finish(self, s, *_):
+        return s / s.norm(dim=-1, keepdim=True)
+
+
+class ForgetsToFinish(Mine):
+    def step(self, votes, state, t):
+        s, _ = votes.attend(self.query(state))
+        return State(s, length(s))
+
+
+class SharesTooMuch(Mine):
+    def couplings(self, votes, state):
+        return 2 * super().couplings(votes, state)
+
+
+class Forgets(Mine):
+    def __init__(self, shape):
+        super().__init__(shape)
+        self.drawn = torch.randn(shape.d_out)
+
+    def finish(self, s, *_):
+        return squash(s + self.drawn.to(s.dtype))
+
+
+class WantsTwoImages(Mine):
+    def finish(self, s, *_):
+        if len(s) == 1:
+            raise IndexError("too few images")
+        return squash(s)
+
+
+FAULTS = {
+    OtherCouplings: "the couplings it reports are not those its step used",
+    SeesItsNeighbours: "the scores of an image change with the others of its batch, by up to",
+    NaNAtZero: "at zero input there is NaN or infinity in the poses",
+    ForgetsToFinish: "or `finish` not what its step ends with",
+    SharesTooMuch: "a child's couplings do not sum to one over its parents",
+    Forgets: "a network with the same state dict gives other scores",
+    WantsTwoImages: "it fails with IndexError: too few images",
+}
+
+
+def test_a_routing_of_ones_own_passes():
+    before = torch.random.get_rng_state()
+    assert check_routing(Mine) is None
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(("routing", "sentence"), FAULTS.items(), ids=lambda v: getattr(v, "__name__", ""))
+def test_faults_are_named(routing, sentence, no_shape_checks):
+    with pytest.raises(RoutingError) as fault:
+        check_routing(routing)
+    message = str(fault.value)
+    assert message.startswith(routing.__name__)
+    assert sentence in message
+    assert any(str(case) in message for case in CASES)
+    assert isinstance(fault.value, AssertionError)
+
+
+def test_couplings_that_are_means_are_named():
+    """Trainable couplings for each dimension: what is reported cannot be what the step used, as the docstring says."""
+    with pytest.raises(RoutingError, match="the couplings it reports are not those its step used"):
+        check_routing(lambda shape: Trainable(shape, per_dim=True))

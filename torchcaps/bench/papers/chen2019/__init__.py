@@ -1,0 +1,1 @@
+"""Artefacts of chen2019."""

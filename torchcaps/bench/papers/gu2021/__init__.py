@@ -1,0 +1,1 @@
+"""Artefacts of gu2021."""

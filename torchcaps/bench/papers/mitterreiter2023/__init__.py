@@ -1,0 +1,1 @@
+"""Artefacts of mitterreiter2023."""

@@ -1,0 +1,1 @@
+"""Artefacts of peer2021."""

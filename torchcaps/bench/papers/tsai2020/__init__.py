@@ -1,0 +1,1 @@
+"""Artefacts of tsai2020."""

@@ -1,0 +1,47 @@
+"""`torchcaps report`: one page about one or several trainings."""
+
+import importlib.util
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="The directories of trainings.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page.")] = Path("report.html"),
+    images: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Test images, for what `torchcaps inspect` has not measured yet.")
+    ] = 500,
+) -> None:
+    """Write one page: scores, curves, health and trees of capsules, robustness, samples and drawings.
+
+    It needs nothing but itself. What is kept with the runs is taken, the rest is measured and kept.
+    """
+    missing = [name for name in ("jinja2", "PIL") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ValueError(f"a report needs {', '.join(missing)}: pip install 'torchcaps[bench]'")
+    from torchcaps.cli.inspect import shown
+    from torchcaps.report import report_on
+    from torchcaps.train import load_run
+
+    names = named(runs)
+    with shown() as progress:
+        page = report_on(
+            {name: load_run(run) for name, run in names.items()},
+            out,
+            images=images,
+            progress=lambda name, walk, done, total: progress(f"{name}: {walk}", done, total),
+        )
+    typer.echo(f"The page is {page}")
+
+
+def named(runs: list[Path]) -> dict[str, Path]:
+    """Runs by the last part of their paths, or by the whole where that is not enough to tell them apart.
+
+    >>> list(named([Path("a/run"), Path("b/run"), Path("c/other")]))
+    ['a/run', 'b/run', 'other']
+    """
+    unique = list(dict.fromkeys(runs))
+    short = [run.resolve().name for run in unique]
+    return {name if short.count(name) == 1 else str(run): run for name, run in zip(short, unique, strict=True)}

@@ -1,0 +1,44 @@
+"""What was found out about a trained network, kept with its run: one file a measure."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from torchcaps._version import __version__
+from torchcaps.measures import Result
+from torchcaps.train.run import Run
+
+FOLDER = "inspect"
+
+
+def keep(run: Run, found: Mapping[str, Result]) -> None:
+    """Write results into the folder of a run, in place of earlier ones of the same names."""
+    if run.directory is None:
+        raise ValueError("this run was not kept: there is no folder for what was found")
+    folder = run.directory / FOLDER
+    folder.mkdir(exist_ok=True)
+    for name, result in found.items():
+        facts = {"torchcaps": __version__, "step": _step(run), "result": result.to_json()}
+        unfinished = folder / f"{name}.json.part"
+        unfinished.write_text(json.dumps(facts) + "\n")
+        unfinished.replace(folder / f"{name}.json")
+
+
+def kept(run: Run) -> dict[str, Result]:
+    """What is known of the network as it is now, by the name of the measure: what was found before its last step, or
+    cannot be read, is left out."""
+    found: dict[str, Result] = {}
+    if run.directory is None:
+        return found
+    for path in sorted((run.directory / FOLDER).glob("*.json")):
+        try:
+            facts: dict[str, Any] = json.loads(path.read_text())
+            if facts["step"] == _step(run):
+                found[path.stem] = Result.from_json(facts["result"])
+        except (ValueError, KeyError, TypeError):  # of another version, or half a file: it is measured again
+            continue
+    return found
+
+
+def _step(run: Run) -> int | None:
+    return run.history[-1].get("step") if run.history else None
