@@ -13,7 +13,7 @@ Launches, caches and whatever else makes a real card slower are left out, for al
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,56 +31,73 @@ from benchmarks.gpu.passes import cost_of_pass
 from benchmarks.speed import layers
 from benchmarks.speed.result import Mode
 from benchmarks.speed.tables import number, table
+from benchmarks.twin import twin_of
 from torchcaps.layers import CapsuleLayer
+from torchcaps.models import card, create_model
+from torchcaps.network import CapsNet, Model
 from torchcaps.routing import ROUTINGS
 from torchcaps.types import CapsShape, Capsules
 
 FREE = ("aten::_unsafe_view", "aten::detach", "prim::device")
-KERNELS = {  # beside matrix products: what a compiler does not compute number by number
-    f"aten::{name}"
-    for name in ("_softmax", "_softmax_backward_data", "index_select", "index_add", "native_layer_norm", "sum", "mean")
-    + ("native_layer_norm_backward", "amax", "linalg_vector_norm", "logsumexp")
-}
+KERNELS = [  # beside matrix products: what a compiler does not compute number by number
+    *("aten::sum", "aten::mean", "aten::amax", "aten::logsumexp", "aten::linalg_vector_norm"),
+    *("aten::_softmax", "aten::_softmax_backward_data", "aten::index_select", "aten::index_add"),
+    *("aten::native_layer_norm", "aten::native_layer_norm_backward"),
+    *("aten::native_batch_norm", "aten::native_batch_norm_backward"),
+]
 
 
 class Cost(NamedTuple):
-    """Bytes moved by a kernel, operations of its matrix products, and other operations."""
+    """Bytes moved by a kernel, operations of its matrix products and others, and whether it is one of ours."""
 
     bytes: float
     products: float
     others: float
+    ours: bool = False
 
-    def seconds(self, card: Card, products: float) -> float:
-        """The least time on a card that makes `products` operations of matrix products a second."""
+    def seconds(self, card: Card) -> float:
+        """The least time on a card."""
+        products = card.of_kernels if self.ours else card.single
         return max(self.bytes / card.bandwidth, self.products / products + self.others / card.single)
 
 
-class _Step(nn.Module):
-    """A layer and the way to run it, as a module that can be called with other parameters."""
+class _Layer(nn.Module):
+    """A layer and the way to run it, as a module."""
 
     def __init__(self, layer: CapsuleLayer, run: Callable[..., tuple[Tensor, Tensor]]) -> None:
         super().__init__()
         self.layer, self.run = layer, run
 
-    def forward(self, pose: Tensor, act: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, pose: Tensor, act: Tensor) -> tuple[Tensor, ...]:
         return self.run(self.layer, Capsules(pose, act))
 
 
-def graph_of(layer: CapsuleLayer, below: Capsules, run: Callable[..., Any], mode: Mode) -> Graph:
+class _Scores(nn.Module):
+    """A network, of which only the scores are asked for."""
+
+    def __init__(self, net: Model) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, images: Tensor) -> tuple[Tensor, ...]:
+        return (self.net(images).scores,)
+
+
+def graph_of(step: nn.Module, inputs: Sequence[Tensor], mode: Mode) -> Graph:
     """Every operation of the forward pass or, in training, of it and all gradients."""
-    step = _Step(layer, run)
     names, values = zip(*step.named_parameters(), strict=True)
 
-    def function(pose: Tensor, act: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
-        outs = functional_call(step, dict(zip(names, parameters, strict=True)), (pose, act))
+    def function(*tensors: Tensor) -> tuple[Tensor, ...]:
+        given, parameters = tensors[: len(inputs)], tensors[len(inputs) :]
+        outs = functional_call(step, dict(zip(names, parameters, strict=True)), given)
         if mode == "inference":
             return tuple(outs)
         outs = [out for out in outs if out.requires_grad]
-        ones = [torch.ones_like(out) for out in outs]
-        found = torch.autograd.grad(outs, [pose, *parameters], ones, allow_unused=True)
+        leaves = [t for t in tensors if t.requires_grad]
+        found = torch.autograd.grad(outs, leaves, [torch.ones_like(out) for out in outs], allow_unused=True)
         return (*outs, *(grad for grad in found if grad is not None))
 
-    graph: Graph = make_fx(function, tracing_mode="fake")(*below, *values).graph
+    graph: Graph = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs, *values).graph
     graph.eliminate_dead_code()
     return graph
 
@@ -92,7 +109,7 @@ def kernels(graph: Graph, *, compiled: bool) -> Iterator[Cost]:
             continue
         name = str(node.target._schema.name)
         if name.startswith("torchcaps::"):
-            yield Cost(*cost_of_pass(name.removeprefix("torchcaps::"), [_value(a) for a in node.args]))
+            yield Cost(*cost_of_pass(name.removeprefix("torchcaps::"), [_value(a) for a in node.args]), ours=True)
         elif not compiled or _is_kernel(node):
             before = _sources(node) if compiled else set(node.all_input_nodes)
             moved = sum(_bytes(each) for each in before) + _bytes(node)
@@ -173,35 +190,51 @@ class Found(NamedTuple):
     milliseconds: list[float]
 
 
-def find(graph: Graph, *, compiled: bool, fused: bool) -> Found:
-    """The sum over a graph. A kernel of ours makes products of TF32, three for one; others single ones."""
+def find(graph: Graph, *, compiled: bool = False) -> Found:
+    """The sum over a graph."""
     costs = list(kernels(graph, compiled=compiled))
-    times = [sum(c.seconds(card, card.of_kernels if fused else card.single) for c in costs) * 1e3 for card in CARDS]
+    times = [sum(cost.seconds(card) for cost in costs) * 1e3 for card in CARDS]
     return Found(sum(c.bytes for c in costs) / 1e6, sum(c.products + c.others for c in costs) / 1e6, times)
 
 
-def workloads() -> dict[str, Callable[[], layers.Case]]:
-    """The layers of docs/speed.md."""
-    found: dict[str, Callable[[], layers.Case]] = {}
+Ways = tuple[nn.Module, nn.Module, Sequence[Tensor]]
+"""The textbook's step, ours, and what both are given."""
+
+
+def workloads() -> dict[str, Callable[[], Ways]]:
+    """The layers and networks of docs/speed.md."""
+    found: dict[str, Callable[[], Ways]] = {}
     for name in ROUTINGS:
-        found[f"{name}, FC 1152→10"] = partial(layers.connected, name, CapsShape((6, 6), 32, 8), 10, 16, 128)
-    found["dynamic, FC 2048→100"] = partial(layers.connected, "dynamic", CapsShape((8, 8), 32, 8), 100, 16, 32)
+        build = partial(layers.connected, name, CapsShape((6, 6), 32, 8), 10, 16, 128)
+        found[f"{name}, FC 1152→10"] = partial(_layer, build)
+    large = partial(layers.connected, "dynamic", CapsShape((8, 8), 32, 8), 100, 16, 32)
+    found["dynamic, FC 2048→100"] = partial(_layer, large)
     for name in ROUTINGS:
-        found[f"{name}, conv 3×3"] = partial(layers.convolutional, name, CapsShape((16, 16), 32, 16), 8)
+        build = partial(layers.convolutional, name, CapsShape((16, 16), 32, 16), 8)
+        found[f"{name}, conv 3×3"] = partial(_layer, build)
+    for name, batch in (("tsai2020/inverted_simple", 8), ("sabour2017/capsnet", 128)):
+        found[f"`{name}`, batch {batch}"] = partial(_network, name, batch)
     return found
+
+
+def _layer(build: Callable[[], layers.Case]) -> Ways:
+    layer, below = build()
+    return _Layer(layer, textbook.run), _Layer(layer, layers.ours), below
+
+
+def _network(name: str, batch: int) -> Ways:
+    net = create_model(name)
+    net.decoder = None
+    assert isinstance(net, CapsNet)
+    return _Scores(twin_of(net)), _Scores(net), [torch.rand(batch, *card(name).image)]
 
 
 def rows(mode: Mode) -> Iterator[list[str]]:
     """The table of a mode, a workload a line."""
     for workload, build in workloads().items():
-        layer, below = build()
-        book = graph_of(layer, below, textbook.run, mode)
-        mine = graph_of(layer, below, layers.ours, mode)
-        ways = [
-            find(book, compiled=False, fused=False),
-            find(book, compiled=True, fused=False),
-            find(mine, compiled=False, fused=True),
-        ]
+        theirs, ours, given = build()
+        book, mine = graph_of(theirs, given, mode), graph_of(ours, given, mode)
+        ways = [find(book), find(book, compiled=True), find(mine)]
         moved = " / ".join(number(way.megabytes) for way in ways)
         operations = " / ".join(number(way.operations / 1e3) for way in ways)
         times = [" / ".join(number(way.milliseconds[k] * 1e3) for way in ways) for k in range(len(CARDS))]
