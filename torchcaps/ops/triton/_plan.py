@@ -8,7 +8,7 @@ from torchcaps.ops.sizes import Sizes
 
 Kernel = Literal["forward", "parents", "children"]
 
-PER_WARP = 512  # numbers of a tile
+PER_WARP = 512  # numbers of a tile, where a program has up to eight
 LEAST = 16  # the shortest side of a matrix product
 WIDEST = 64  # columns of the children at a time
 DEPTH = 16  # of the products that a child's gradient is the sum of
@@ -25,14 +25,17 @@ class Limits(NamedTuple):
         tile: numbers of a tile of poses.
         wide: rows times instances in it, if there are enough of them.
         stages: of loads in flight.
+        warps: of a program, at most.
     """
 
     tile: int
     wide: int
     stages: int
+    warps: int = 8
 
 
 LIMITS = {"cuda": Limits(4096, 64, 3), "hip": Limits(4096, 16, 2), "cpu": Limits(4096, 64, 1)}
+NARROW = Limits(4096, 16, 2, warps=16)  # AMD's cards for graphics, whose warps are half as wide
 
 
 class Target(NamedTuple):
@@ -41,6 +44,11 @@ class Target(NamedTuple):
     backend: str
     arch: int | str
     processors: int
+
+    @property
+    def limits(self) -> Limits:
+        """Of what it holds."""
+        return NARROW if str(self.arch).startswith(("gfx10", "gfx11", "gfx12")) else LIMITS[self.backend]
 
     def precision(self, *, tf32: bool) -> str:
         """How matrix products of single precision are made, by Triton's name.
@@ -101,6 +109,7 @@ class Launch(NamedTuple):
     grid: tuple[int, int, int]
     span: int
     stages: int
+    warps: int
 
     @property
     def blocks(self) -> int:
@@ -115,9 +124,7 @@ class Launch(NamedTuple):
     @property
     def options(self) -> dict[str, int]:
         """Of Triton's launcher."""
-        p = self.plan
-        warps = max(1, min(8, p.jb * p.yp * p.ap * p.bm // PER_WARP))
-        return {"num_warps": warps, "num_stages": self.stages}
+        return {"num_warps": self.warps, "num_stages": self.stages}
 
 
 def fits(s: Sizes) -> bool:
@@ -132,7 +139,7 @@ def launch(
 ) -> Launch:  # fmt: skip
     """How to run a kernel on tensors of these sizes."""
     yp, ap, xb = _power(s.y), _power(s.a), min(WIDEST, max(LEAST, _power(s.x)))
-    most = LIMITS[target.backend]
+    most = target.limits
     least_j, bm = max(1, LEAST // yp), max(1, LEAST // ap)
     jb = max(least_j, min(_power(s.j), most.tile // (yp * ap * bm)))
     while jb * yp * ap * bm * 2 <= most.tile and ap * bm < most.wide and bm < s.m:
@@ -148,7 +155,8 @@ def launch(
     wide, precision = target.widens(dtype), target.precision(tf32=tf32)
     sizes = (s.x, s.a, s.j, s.y, jb, yp, ap, bm, xb, DEPTH)
     plan = Plan(*sizes, precision, wide, *prior, third > 1, atomic, detach)
-    return Launch(plan, (first, second, third), span, 1 if kernel == "children" else most.stages)
+    warps = max(1, min(most.warps, jb * yp * ap * bm * most.warps // (8 * PER_WARP)))
+    return Launch(plan, (first, second, third), span, 1 if kernel == "children" else most.stages, warps)
 
 
 def _parts(whole: int, part: int) -> int:
