@@ -11,6 +11,9 @@ from torchcaps.bench.store import Line
 from torchcaps.bench.subject import from_json
 
 
+UNAVAILABLE = "data unavailable"
+
+
 @dataclass(frozen=True)
 class Gathered:
     """The results of an artefact at a scale.
@@ -96,5 +99,5 @@ def _evidence(
 
 def _why(line: Line) -> str:
     if line["state"] == store.UNAVAILABLE:
-        return "data unavailable"
+        return UNAVAILABLE
     return f"failed: {line['error'].splitlines()[0]}"
