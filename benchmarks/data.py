@@ -1,6 +1,7 @@
 """How many samples a second the generators make, and a sheet of each to look at.
 
     python -m benchmarks.data [--json FILE] [--sheet FILE]
+    python -m benchmarks.data --photographs FILE    what it costs to load a folder of JPEGs (benchmarks/photographs.py)
 
 The training takes a few hundred to a few thousand images a second; a generator must never be what it waits for.
 """
@@ -62,7 +63,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--sheet", type=Path)
+    parser.add_argument("--photographs", type=Path)
     options = parser.parse_args()
+    if options.photographs:
+        from benchmarks.photographs import photographs
+
+        found, good = photographs()
+        options.photographs.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        raise SystemExit(not good)
     name, source = digits()
     glyphs = load("glyphs", "train")
     sets: dict[str, Dataset] = {name: source, "glyphs": glyphs, "2-pixel shift": Augmented(source)}

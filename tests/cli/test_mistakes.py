@@ -11,7 +11,20 @@ from typer.testing import CliRunner
 from torchcaps.cli import app, main
 from torchcaps.cli.train import settings_of
 
-COMMANDS = ("attack", "bench", "data", "demo", "doctor", "evaluate", "export", "models", "predict", "train")
+COMMANDS = (
+    "attack",
+    "bench",
+    "data",
+    "demo",
+    "doctor",
+    "evaluate",
+    "export",
+    "inspect",
+    "models",
+    "predict",
+    "report",
+    "train",
+)
 BUSY = 1.5  # seconds that a busy or slow machine may take for what takes less than half of one
 NETWORK = "mitterreiter2023/capsnet"
 GLYPHS = ("--data", "glyphs", "--set", "width=0.1")
@@ -29,14 +42,16 @@ def app_commands():
 
 @pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)], ids=lambda c: " ".join(c) or "torchcaps")
 def test_help_answers_at_once(command):
-    """Seconds of the processor, so that other tests are not in the way."""
+    """Without torch; seconds of the processor, so that other tests are not in the way."""
     began = _processor_seconds()
-    code = "from torchcaps.cli import main; main()"
+    code = "import atexit, sys; atexit.register(lambda: print('torch' in sys.modules, file=sys.stderr))\n"
+    code += "from torchcaps.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code, *command, "--help"], capture_output=True, text=True)
     taken = _processor_seconds() - began
     print(f"{' '.join(command)} --help: {taken:.2f} s")
     assert done.returncode == 0
     assert "--help" in done.stdout
+    assert done.stderr.split()[-1] == "False"
     assert taken < BUSY
 
 

@@ -1,8 +1,6 @@
 """`torchcaps predict` and `torchcaps export` on a run that nobody trained."""
 
 import json
-import sys
-from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +9,9 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from torchcaps.cli import app
-from torchcaps.cli import predict as command
-from torchcaps.data import Reading
 from torchcaps.losses import BinaryCrossEntropy, CrossEntropy, MarginLoss, SpreadLoss
 from torchcaps.models import create_model
+from torchcaps.train import Run, Settings
 
 CLASSES = ("cat", "dog", "[owl]")
 SHAPE = (3, 12, 16)
@@ -25,12 +22,9 @@ def give(monkeypatch):
     """Makes load_run return a network, whatever directory is named."""
 
     def give(model, image_shape=SHAPE):
-        run = SimpleNamespace(
-            model=model.eval(), classes=CLASSES, image_shape=image_shape, reading=Reading(image_shape)
-        )
-        train = ModuleType("torchcaps.train")
-        train.load_run = lambda directory: run
-        monkeypatch.setitem(sys.modules, "torchcaps.train", train)
+        settings = Settings("custom", "custom", data_options={})
+        run = Run(model.eval(), settings, CLASSES, image_shape)
+        monkeypatch.setattr("torchcaps.train.load_run", lambda directory: run)
         return run
 
     return give
@@ -82,7 +76,7 @@ def test_batches_change_nothing(give, capsnet, folder, monkeypatch):
     give(capsnet)
     (folder / "1b.png").write_bytes(b"nothing")
     whole = answers(folder)
-    monkeypatch.setattr(command, "BATCH", 1)
+    monkeypatch.setattr("torchcaps.train.predict.BATCH", 1)
     single = answers(folder)
     assert [answer["file"] for answer in whole] == [answer["file"] for answer in single]
     assert [answer.get("class") for answer in whole] == [answer.get("class") for answer in single]

@@ -101,6 +101,19 @@ def test_fit_and_evaluate(data, tmp_path, monkeypatch):
     assert_apart(train=seen[0].train, validation=seen[0].validation, test=test)
 
 
+def test_generators_over_ones_own_images(tmp_path):
+    """Parted as the images themselves are, whatever the seed."""
+    file, _ = few_images.OWN["arrays"](tmp_path)
+    found = []
+    for seed in (0, 1):
+        options = {"source": file, "canvas": 20}
+        settings = Settings("gu2021/convnet_avg", "placed_mnist", data_options=options, validation=0.2, seed=seed)
+        train, validation = load_splits(settings)
+        assert_apart(train=train, validation=validation, test=load_part(settings, "test"))
+        found.append(sources(validation))
+    assert found[0] == found[1] == sources(load(file, "validation", validation=0.2))
+
+
 def test_a_second_data_set_that_shares_images_is_refused(tmp_path):
     first, _ = few_images.OWN["arrays with parts"](tmp_path)
     images = load(first).images.numpy()[:, 0]

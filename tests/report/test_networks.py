@@ -1,6 +1,7 @@
 """The sections about what was measured: figures of the results, in words and pictures that say the same."""
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from torchcaps.measures import Score, inspect
 from torchcaps.measures.accuracy import AccuracyResult
 from torchcaps.models import create_model
 from torchcaps.report import Network, Row, Scores, about, dead_of, dynamics_of, others
+from torchcaps.report._gather_trees import network_trees
 from torchcaps.report._page import render
 from torchcaps.report._tree_svg import picture
 
@@ -125,6 +127,18 @@ def test_nothing_to_say_is_no_section(networks):
     quiet = Network("quiet", plain.model, {}, plain.batch, plain.classes)
     assert about([quiet]) == []
     assert others([quiet]) == []
+
+
+def test_an_example_marks_who_is_dead_for_all_images(networks):
+    for one in networks[:3]:
+        found = one.found["parse_tree"]
+        dead = tuple(torch.zeros_like(d) for d in found.mean.dead)
+        dead[0].flatten()[1] = True
+        marked = replace(found, mean=replace(found.mean, dead=dead))
+        rows = network_trees(one.name, one.model, marked, one.batch, one.classes).rows
+        assert [row.image != "" for row in rows[:4]] == [False, False, True, True]
+        for row in rows[2:]:
+            assert [k for k, spot in enumerate(row.tree.spots) if spot.dead] == [1]
 
 
 def test_the_picture_of_a_tree_is_its_layout(networks):

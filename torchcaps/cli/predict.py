@@ -3,15 +3,9 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from torchcaps.train import Run
-
-BATCH = 64
-SHOWN = 5  # capsules, couplings and routes of an explanation
 
 Answer = dict[str, Any]
 
@@ -25,6 +19,7 @@ def predict(
 ) -> None:
     """Name the class of each image and its probability; a file that cannot be read makes the exit code 1."""
     from torchcaps.train import load_run
+    from torchcaps.train.predict import predict as ask
 
     trained = load_run(run)
     if trained.image_shape[0] not in (1, 3):
@@ -33,7 +28,7 @@ def predict(
         )
     if trained.reading.before:
         typer.echo("torchcaps: the first version trained this network: pictures are squashed for it, as then", err=True)
-    answers = list(_answers(trained, images, top, explain=explain))
+    answers = list(ask(trained, images, top=top, explain=explain))
     bad = [answer for answer in answers if "error" in answer]
     if as_json:
         typer.echo(json.dumps(answers, indent=2, ensure_ascii=False))
@@ -43,62 +38,6 @@ def predict(
         typer.echo(f"torchcaps: {answer['file']}: {answer['error']}", err=True)
     if bad:
         raise typer.Exit(1)
-
-
-def _files(paths: list[Path]) -> Iterator[Path | Answer]:
-    """Files as they are, and the images below folders; a folder without any is an error, as a file would be."""
-    from torchcaps.data import pictures
-
-    for path in paths:
-        if not path.is_dir():
-            yield path
-            continue
-        found = list(pictures(path))
-        yield from found
-        if not found:
-            yield {"file": str(path), "error": "the folder holds no images"}
-
-
-def _answers(run: "Run", paths: list[Path], top: int, *, explain: bool) -> Iterator[Answer]:
-    """An answer for each file, in order; images go through the network in batches."""
-    waiting, batch = list[Answer](), list[Any]()
-    for file in _files(paths):
-        answer = file if isinstance(file, dict) else {"file": str(file)}
-        waiting.append(answer)
-        if isinstance(file, Path):
-            try:
-                batch.append(run.reading.read(file))
-            except (OSError, ValueError) as error:
-                answer["error"] = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        if len(batch) == BATCH:
-            yield from _fill(run, waiting, batch, top, explain=explain)
-            waiting, batch = [], []
-    yield from _fill(run, waiting, batch, top, explain=explain)
-
-
-def _fill(run: "Run", waiting: list[Answer], batch: list[Any], top: int, *, explain: bool) -> list[Answer]:
-    """Complete the answers whose images could be read."""
-    import numpy as np
-    import torch
-
-    from torchcaps.explain import Structure, describe, grow
-    from torchcaps.infer import infer
-
-    if not batch:
-        return waiting
-    images = torch.from_numpy(np.stack(batch)).float() / 255
-    parse = infer(run.model, images, record="last" if explain else "none")
-    shares = run.model.probabilities(parse.scores)
-    order = parse.scores.argsort(-1, descending=True)[:, :top]
-    trees = grow(Structure.of(run.model, run.classes), parse) if explain else []
-    for k, answer in enumerate(answer for answer in waiting if "error" not in answer):
-        best = [{"class": run.classes[c], "probability": shares[k, c].item()} for c in order[k].tolist()]
-        answer.update(best[0])
-        if top > 1:
-            answer["top"] = best
-        if explain:
-            answer["parse"] = describe(trees[k], int(order[k, 0]), SHOWN)
-    return waiting
 
 
 def _show(answers: list[Answer]) -> None:

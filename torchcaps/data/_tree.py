@@ -73,7 +73,13 @@ def _shown(name: str) -> bool:
 
 def _files(folder: Path, skipped: list[Skipped] | None = None, root: Path | None = None) -> Iterator[Path]:
     """All files below a folder but hidden ones; links to other folders are noted, not followed."""
-    for home, inner, names in os.walk(folder):
+
+    def closed(error: OSError) -> None:
+        if skipped is not None and root is not None:
+            name = Path(error.filename).relative_to(root).as_posix()
+            skipped.append(Skipped(name, "cannot be opened", str(error)))
+
+    for home, inner, names in os.walk(folder, onerror=closed):
         for name in [name for name in inner if Path(home, name).is_symlink()]:
             if skipped is not None and root is not None:
                 where = Path(home, name).relative_to(root).as_posix()

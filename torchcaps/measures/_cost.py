@@ -11,7 +11,7 @@ from torch.utils.benchmark import Timer
 
 
 class Cost(NamedTuple):
-    """Of one call: the median time, and the most bytes that were allocated during it and held at once."""
+    """Of one call: the least time, and the most bytes that were allocated during it and held at once."""
 
     seconds: float
     peak_bytes: int
@@ -29,7 +29,7 @@ def cost(call: Callable[[], object], *, device: str = "cpu", seconds: float = 0.
     """
     call()
     timer = Timer("call()", globals={"call": call}, num_threads=torch.get_num_threads())
-    return Cost(timer.blocked_autorange(min_run_time=seconds).median, _peak(call, device))
+    return Cost(min(timer.blocked_autorange(min_run_time=seconds).times), _peak(call, device))
 
 
 def _peak(call: Callable[[], object], device: str) -> int:

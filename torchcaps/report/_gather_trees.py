@@ -1,12 +1,14 @@
 """From a network and the tree of a data set to the trees of a page."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from jaxtyping import Int
 from torch import Tensor
 
 from torchcaps.data import Batch
-from torchcaps.explain import Tree, arrange, difference, parse_trees
+from torchcaps.explain import Tree, arrange, difference, parse_trees, summarise
+from torchcaps.explain.summary import is_large
 from torchcaps.measures import ParseTreeResult
 from torchcaps.network import Model
 from torchcaps.report._png import png
@@ -31,11 +33,17 @@ def network_trees(
         TreeRow(f"Mean over {found.images:,} images", picture(arrange(found.mean))),
         TreeRow(f"Deviation over {found.images:,} images", picture(arrange(found.deviation), longest=spread)),
         *(
-            TreeRow(label, picture(arrange(tree)), png(batch.images[b]))
+            TreeRow(label, picture(arrange(_marked(tree, found))), png(batch.images[b]))
             for b, label, tree in zip(shown, labels, trees, strict=True)
         ),
     ]
     return NetworkTrees(name, found.mean.structure.layers[0].measure, rows, _differences(trees, labels))
+
+
+def _marked(tree: Tree, found: ParseTreeResult) -> Tree:
+    """An image's tree, with the capsules marked that are dead for all images, not those that are silent for this."""
+    small = summarise(tree) if is_large(tree.structure) else tree
+    return replace(small, dead=found.mean.dead)
 
 
 def alike_and_other(labels: Int[Tensor, " b"]) -> list[int]:

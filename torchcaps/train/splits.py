@@ -7,7 +7,18 @@ from typing import Any, NamedTuple
 
 import torch
 
-from torchcaps.data import GENERATORS, NAMES, Balanced, Dataset, OwnImages, Sign, Stored, load
+from torchcaps.data import (
+    GENERATORS,
+    NAMES,
+    Balanced,
+    Dataset,
+    OwnImages,
+    Sign,
+    Stored,
+    list_datasets,
+    load,
+    look_through,
+)
 from torchcaps.data._dataset import behind, contents
 from torchcaps.data._random import permutation
 from torchcaps.data.augment import AUGMENTATIONS
@@ -71,6 +82,9 @@ def _parts(settings: Settings, data: Dataset | None, validation: Dataset | None,
 def _one_set(settings: Settings, data: Dataset | None, own: OwnImages | None) -> Splits:
     if data is None and is_own(settings):
         return _own(own_images(settings) if own is None else own, settings)
+    origin = _origin(settings.data, settings.data_options)
+    if data is None and settings.data in GENERATORS and origin not in list_datasets():
+        return _own(look_through(origin), replace(settings, image_size=None))
     source = _source(settings.data, settings.data_options, settings, "train") if data is None else data
     return split(_few(source, settings), settings)
 

@@ -25,7 +25,12 @@ TRAINED_AFFINE = Row("affine", "trained on affine MNIST", {**PAPERS_START, "data
 CIFAR = Row("cifar", "CIFAR-10, N(0, 0.2)", {**PAPERS_START, "data": "cifar10"})
 CIFAR_LIBRARY = Row("cifar_library", "CIFAR-10, the library's start", {"data": "cifar10"})
 
-SMOKE = {"options": {"conv_width": 0.1, "capsules": 4}, "images": 200, "steps": 2}
+SMOKE = {
+    "options": {"conv_width": 0.1, "capsules": 4},
+    "images": 200,
+    "steps": 2,
+    "callbacks": {"starvation": {"every": 1, "images": 16}},
+}
 CPU = {"options": {"conv_width": 0.25}, "steps": 3100, "until_accuracy": 0.96, "judge_every": 100}
 TO_THE_END = {"until_accuracy": None, "judge_every": None}
 SEEN = {"affine_mnist": {"steps": 2340, **TO_THE_END}, "cifar10": {"steps": 1170, **TO_THE_END}}
@@ -47,7 +52,7 @@ def budgets(minutes: float | int, *, rows: tuple[Row, ...], count: int = 2000,
         count: test images at `cpu`.
         measure: whose options `count` is.
         stop: whether networks on placed digits stop at the same accuracy; else they see 300,000.
-        more: of the budget at `cpu`.
+        more: of the budget at `cpu`; rows that it cuts `smoke` cuts too.
     """
     data = {row.id: (row.settings or {}).get("data", "") for row in rows}
     seen = SEEN if stop else {**SEEN, "": SEEN["affine_mnist"]}
@@ -58,7 +63,8 @@ def budgets(minutes: float | int, *, rows: tuple[Row, ...], count: int = 2000,
             seeds=1,
             settings=SMOKE,
             measures={measure: {"count": 20}, "accuracy": {"count": 20}},
-            cuts=("4 capsules in a layer, 2 steps, 20 test images, one seed",),
+            cut=more.get("cut", frozenset()),
+            cuts=("4 capsules in a layer, 2 steps, 20 test images, one seed", *more.get("cuts", ())[len(CUTS) :]),
         ),
         "cpu": Budget(
             minutes=minutes,
