@@ -10,7 +10,6 @@ from torchcaps.bench.evidence import At, Evidence, Number
 from torchcaps.bench.store import Line
 from torchcaps.bench.subject import from_json
 
-
 UNAVAILABLE = "data unavailable"
 
 

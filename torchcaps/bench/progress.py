@@ -23,9 +23,7 @@ class Progress:
         every: seconds between lines, where there is no terminal.
     """
 
-    def __init__(
-        self, plan: Plan, *, title: str, console: Console | None = None, every: float = EVERY
-    ) -> None:
+    def __init__(self, plan: Plan, *, title: str, console: Console | None = None, every: float = EVERY) -> None:
         self.console = Console(stderr=True) if console is None else console
         self.expected = {job.name: unit.seconds / len(unit.jobs) for unit in plan.units for job in unit.jobs}
         self.finished, self.title, self.every = plan.finished, title, every

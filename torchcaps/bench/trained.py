@@ -32,7 +32,10 @@ def trained(training: Training, place: Place) -> Trained:
 
 
 def _train_and_store(training: Training, place: Place, folder: Path) -> None:
-    given_up, absent = folder / f"failed-{place.run}", place.work / "absent" / f"{digest({place.run: training.data_hash})}"
+    given_up, absent = (
+        folder / f"failed-{place.run}",
+        place.work / "absent" / f"{digest({place.run: training.data_hash})}",
+    )
     if given_up.is_file():
         raise TrainingFailedError(given_up.read_text())
     if absent.is_file():  # asking all sources again takes long

@@ -16,16 +16,18 @@ def cost(
     *,
     model: str,
     options: dict[str, Any] | None = None,
+    width: float = 1.0,
     batch: int = 32,
     seconds: float = 2.0,
 ) -> Found:
-    """Milliseconds and megabytes of forward and backward passes on a batch, and the parameters, at full size.
+    """Milliseconds and megabytes of forward and backward passes on a batch, and the parameters.
 
     Args:
         options: of the model.
+        width: of the whole network; 1 is full size.
         seconds: for how long it is timed.
     """
-    net = create_model(model, **(options or {}))
+    net = create_model(model, **{"width": width, **(options or {})})
     size = (options or {}).get("image_size", card(model).image[-1])
     images, labels = torch.rand(batch, card(model).image[0], size, size), torch.randint(0, 10, (batch,))
 

@@ -11,7 +11,7 @@ ACTIVITY = ("cnm", "cns", "car", "cas", "cdr", "cds")
 
 
 def layers(subject: Subject, *, view: str = "affine", count: int = 0, **options: Any) -> Found:
-    """For each layer, from 1 up, the numbers of the paper's tables 1 and 2.
+    """For each layer, from 1 up, the numbers of the paper's tables 1 and 2, "alive" being how many are not dead.
 
     "dyr" and "dys" are over living capsules, "dyr_all" and "dys_all" as printed; "dead" is the share of dead capsules
     in all layers between the primary and the class capsules, "living" that of the others. Where a routing's couplings
@@ -30,7 +30,6 @@ def layers(subject: Subject, *, view: str = "affine", count: int = 0, **options:
 def _dynamics(found: DynamicsResult) -> dict[str, Number]:
     numbers: dict[str, Number] = {}
     for k, layer in enumerate(found.layers, 1):
-        numbers[f"alive/{k}"] = Number(layer.alive)
         for name in ("dyr", "dys"):
             numbers[f"{name}/{k}"] = Number(None if layer.living is None else getattr(layer.living, name))
             numbers[f"{name}_all/{k}"] = Number(None if layer.printed is None else getattr(layer.printed, name))
@@ -38,8 +37,9 @@ def _dynamics(found: DynamicsResult) -> dict[str, Number]:
 
 
 def _activity(found: ActivityResult) -> dict[str, Number]:
-    every = enumerate(found.layers, 1)
+    every = list(enumerate(found.layers, 1))
     numbers = {f"{name}/{k}": Number(getattr(layer, name)) for k, layer in every for name in ACTIVITY}
+    numbers |= {f"alive/{k}": Number(None if a.cds is None else a.capsules - a.cds) for k, a in every}
     hidden = found.layers[1:-1]
     if not hidden or hidden[0].why:
         return numbers
