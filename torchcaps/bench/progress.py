@@ -23,12 +23,10 @@ class Progress:
         every: seconds between lines, where there is no terminal.
     """
 
-    def __init__(
-        self, plan: Plan, *, workers: int, title: str, console: Console | None = None, every: float = EVERY
-    ) -> None:
+    def __init__(self, plan: Plan, *, title: str, console: Console | None = None, every: float = EVERY) -> None:
         self.console = Console(stderr=True) if console is None else console
         self.expected = {job.name: unit.seconds / len(unit.jobs) for unit in plan.units for job in unit.jobs}
-        self.finished, self.workers, self.title, self.every = plan.finished, workers, title, every
+        self.finished, self.title, self.every = plan.finished, title, every
         self.total = sum(self.expected.values())
         self.states, self.done, self.last = Counter[str](), 0.0, ""
         self.began = self.told = time.monotonic()
@@ -61,7 +59,9 @@ class Progress:
         parts += [f"{count} {state}" for state, count in sorted(self.states.items()) if state != "done"]
         if self.finished:
             parts.append(f"{self.finished} were finished before")
-        if 0 < ended < len(self.expected):
+        if not ended:
+            parts.append(f"about {span(self.total)} of work")
+        elif ended < len(self.expected):
             parts.append(f"{span(self.left())} left")
         return ", ".join(parts) + (f"; last {self.last}" if self.last else "")
 
