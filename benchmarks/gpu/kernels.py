@@ -44,6 +44,7 @@ ODD = {
     "FC 30×100→3×100, batch 7": Sizes(30, 100, 1, 7, 3, 100),
     "conv 27×3×5→7×5×3, batch 5": Sizes(27, 3, 5, 45, 7, 3),
     "FC 6×1→2×1, batch 1000": Sizes(6, 1, 1, 1000, 2, 1),
+    "FC 1×8→10×16, batch 1": Sizes(1, 8, 1, 1, 10, 16),
 }
 KINDS = {"float32": torch.float32, "TF32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 

@@ -103,13 +103,15 @@ class Plan(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """A plan, the grid of its programs and what each of them takes: `span` children, or blocks of instances."""
+    """A plan, the grid of its programs and what each of them takes: `span` children, or blocks of instances.
+
+    `options` are of Triton's launcher.
+    """
 
     plan: Plan
     grid: tuple[int, int, int]
     span: int
-    stages: int
-    warps: int
+    options: dict[str, int]
 
     @property
     def blocks(self) -> int:
@@ -120,11 +122,6 @@ class Launch(NamedTuple):
     def adds(self) -> bool:
         """Whether programs that share the work add to one result."""
         return self.plan.atomic and self.plan.split
-
-    @property
-    def options(self) -> dict[str, int]:
-        """Of Triton's launcher."""
-        return {"num_warps": self.warps, "num_stages": self.stages}
 
 
 def fits(s: Sizes) -> bool:
@@ -155,8 +152,16 @@ def launch(
     wide, precision = target.widens(dtype), target.precision(tf32=tf32)
     sizes = (s.x, s.a, s.j, s.y, jb, yp, ap, bm, xb, DEPTH)
     plan = Plan(*sizes, precision, wide, *prior, third > 1, atomic, detach)
-    warps = max(1, min(most.warps, jb * yp * ap * bm * most.warps // (8 * PER_WARP)))
-    return Launch(plan, (first, second, third), span, 1 if kernel == "children" else most.stages, warps)
+    return Launch(plan, (first, second, third), span, _options(kernel, target, jb * yp * ap * bm))
+
+
+def _options(kernel: Kernel, target: Target, tile: int) -> dict[str, int]:
+    most = target.limits
+    warps = max(1, min(most.warps, tile * most.warps // (8 * PER_WARP)))
+    options = {"num_warps": warps, "num_stages": 1 if kernel == "children" else most.stages}
+    if kernel == "parents" and target.backend == "cuda" and int(target.arch) >= 120:
+        options["maxnreg"] = 255  # else the assembler spills a few of them, for more programs at once
+    return options
 
 
 def _parts(whole: int, part: int) -> int:
