@@ -9,7 +9,21 @@ try:
 except ModuleNotFoundError:
     sys.exit("The torchcaps command needs the extra 'train': pip install 'torchcaps[train]'")
 
-from torchcaps.cli import attack, bench, data, demo, doctor, evaluate, export, inspect, models, predict, report, train
+from torchcaps.cli import (
+    attack,
+    bench,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    explore,
+    export,
+    inspect,
+    models,
+    predict,
+    report,
+    train,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,6 +35,7 @@ app.command()(attack.attack)
 app.command()(demo.demo)
 app.command()(doctor.doctor)
 app.command()(evaluate.evaluate)
+app.command()(explore.explore)
 app.command()(inspect.inspect)
 app.command()(models.models)
 app.command()(predict.predict)
