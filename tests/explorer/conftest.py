@@ -1,7 +1,11 @@
-"""The explorer as people start it: a process of its own, on a port that is free."""
+"""The explorer as people start it, a process of its own on a port that is free, and a real browser to visit it.
+
+The browser is Debian's chromium, driven by playwright.
+"""
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +15,9 @@ import pytest
 
 from torchcaps.explorer import gather
 
+from .browser import Visit, missing
+
+AXE = "axe-core@4.14.0"
 COMMAND = [sys.executable, "-c", "from torchcaps.cli import main; main()", "explore", "--no-browser", "--port", "0"]
 
 
@@ -47,3 +54,54 @@ def explorer():
 @pytest.fixture(scope="session")
 def gallery():
     return gather()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    from playwright.sync_api import sync_playwright
+
+    found = shutil.which("chromium")
+    if found is None:
+        missing("chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium, explorer):
+    """A fresh visitor; at the end nothing may have gone wrong, and nobody else been asked."""
+    contexts = []
+
+    def make(**options):
+        contexts.append(chromium.new_context(viewport={"width": 1280, "height": 800}, **options))
+        contexts[-1].set_default_timeout(30_000)
+        visits.append(Visit(contexts[-1], explorer.address))
+        return visits[-1]
+
+    visits = []
+    yield make
+    for context in contexts:
+        context.close()
+    assert [wrong for each in visits for wrong in each.wrong] == []
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory):
+    """The accessibility checks of axe-core, from the package manager."""
+    if shutil.which("npm") is None:
+        missing("npm")
+    folder = tmp_path_factory.mktemp("axe")
+    command = ["npm", "install", "--no-save", "--no-audit", "--no-fund", "--prefix", str(folder), AXE]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        missing(f"{AXE} of npm ({done.stderr.strip()[-200:]})")
+    source = (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+    def violations(page):
+        page.evaluate(f"() => {{ {source} }}")
+        found = page.evaluate("() => axe.run(document).then(({ violations }) => violations)")
+        return [(one["id"], one["nodes"][0]["html"][:160], len(one["nodes"])) for one in found]
+
+    return violations

@@ -15,10 +15,10 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "pretrained.jso
 ROWS = {row["model"]: row for row in json.loads(RESULTS.read_text())}
 
 
-def test_four_to_six_networks_in_six_megabytes():
+def test_four_to_six_networks_in_eight_megabytes():
     assert 4 <= len(list_pretrained()) <= 6
     assert set(list_pretrained()) == set(ROWS)
-    assert sum(file.stat().st_size for file in SHIPPED.rglob("*") if file.is_file()) <= 6_000_000
+    assert sum(file.stat().st_size for file in SHIPPED.rglob("*") if file.is_file()) <= 8_000_000
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -17,6 +17,8 @@ REFUSED: dict[int | str, dict[str, Any]] = {
     422: {"description": "not understood"},
 }
 
+FILE = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}
+
 
 def build(gallery: Mapping[str, Exhibit], hosts: frozenset[str] | None = None) -> FastAPI:
     """The application, behind its guard.
@@ -32,6 +34,6 @@ def build(gallery: Mapping[str, Exhibit], hosts: frozenset[str] | None = None) -
         app.get(f"/api/{name}/{{model:path}}", responses=REFUSED)(getattr(desk, name))
     for name in ("look", "strengths", "attack"):
         app.post(f"/api/{name}", responses=REFUSED)(getattr(desk, name))
-    app.post("/api/upload/{model:path}", responses=REFUSED)(desk.upload)
+    app.post("/api/upload/{model:path}", responses=REFUSED, openapi_extra=FILE)(desk.upload)
     app.mount("/", StaticFiles(directory=PAGE, html=True))
     return app

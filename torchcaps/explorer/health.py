@@ -78,9 +78,7 @@ def _row(what: str, found: Result) -> Row | None:
         return _said("routing dynamics", "–" if rate is None else f"{rate:.2f}", "1 is a perfect routing")
     if isinstance(found, SymmetryResult):
         even = next((part.even for part in found.parts if part.what == NEGATED), None)
-        return _said(
-            "symmetry", "–" if even is None else f"{even:.2f}", "distance of a negative's scores; 0: no telling"
-        )
+        return _said("symmetry", "–" if even is None else f"{even:.2f}", "how far a negative moves the scores")
     return None
 
 

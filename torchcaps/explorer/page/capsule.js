@@ -50,7 +50,7 @@ export class Capsule {
       const slider = html("input", {
         type: "range", min: -REACH, max: REACH, step: 0.05, value: state.deltas[k] ?? 0, "data-dim": k,
         "aria-label": `dimension ${k} of the capsule, from ${REACH} less to ${REACH} more`,
-        oninput: (event) => this.changed({ deltas: { [k]: +event.target.value } }),
+        oninput: (event) => this.changed({ deltas: { [k]: +event.target.value } }, event.timeStamp),
       });
       return html("label", { class: "dimension" }, html("span", {}, `${k}`), slider, value);
     });

@@ -37,6 +37,12 @@ export class Pad {
     this.changed();
   }
 
+  invert() {
+    this.data = this.data.map((v) => 255 - v);
+    this.show();
+    this.changed();
+  }
+
   start(event) {
     this.canvas.setPointerCapture(event.pointerId);
     this.pen = this.place(event);

@@ -13,7 +13,7 @@ export function fresh() {
   const changes = Object.fromEntries(SLIDERS.map(({ key, rest }) => [key, rest]));
   return {
     model: "", other: "", sample: 0, pixels: null, second: null, changes, last: "rotation",
-    iteration: 0, label: null, deltas: {}, open: null, chosen: null, average: false,
+    iteration: 0, label: null, deltas: {}, open: null, chosen: null, against: "none",
   };
 }
 
@@ -24,6 +24,8 @@ export function toLink(state) {
   const told = Object.entries(kept).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(bare[key]));
   return "#" + encodeURIComponent(JSON.stringify(Object.fromEntries(told)));
 }
+
+const place = (v) => v === null || (Number.isInteger(v.layer) && Number.isInteger(v.type) && Math.min(v.layer, v.type) >= 0);
 
 // A link may come from anywhere: what does not fit is left as it is on a first visit.
 export function fromLink(hash) {
@@ -39,9 +41,8 @@ export function fromLink(hash) {
     model: (v) => typeof v === "string", other: (v) => typeof v === "string", sample: Number.isInteger,
     pixels: (v) => v === null || typeof v === "string", second: (v) => v === null || Number.isInteger(v),
     last: (v) => SLIDERS.some(({ key }) => key === v), iteration: Number.isInteger,
-    label: (v) => v === null || Number.isInteger(v), average: (v) => typeof v === "boolean",
-    open: (v) => v === null || typeof v === "object", chosen: (v) => v === null || typeof v === "object",
-    deltas: (v) => v !== null && typeof v === "object",
+    label: (v) => v === null || (Number.isInteger(v) && v >= 0), against: (v) => ["none", "rings", "mean", "deviation"].includes(v),
+    open: place, chosen: place, deltas: (v) => v !== null && typeof v === "object" && Object.values(v).every(Number.isFinite),
   };
   for (const [key, fits] of Object.entries(is)) if (key in told && fits(told[key])) state[key] = told[key];
   for (const { key, min, max } of SLIDERS) {
