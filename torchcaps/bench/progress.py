@@ -27,7 +27,7 @@ class Progress:
         self.console = Console(stderr=True) if console is None else console
         self.expected = {job.name: unit.seconds / len(unit.jobs) for unit in plan.units for job in unit.jobs}
         self.finished, self.title, self.every = plan.finished, title, every
-        self.total = sum(self.expected.values())
+        self.total = sum(self.expected.values(), start=0.0)
         self.states, self.done, self.last = Counter[str](), 0.0, ""
         self.began = self.told = time.monotonic()
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
@@ -59,7 +59,7 @@ class Progress:
         parts += [f"{count} {state}" for state, count in sorted(self.states.items()) if state != "done"]
         if self.finished:
             parts.append(f"{self.finished} were finished before")
-        if not ended:
+        if self.expected and not ended:
             parts.append(f"about {span(self.total)} of work")
         elif ended < len(self.expected):
             parts.append(f"{span(self.left())} left")
