@@ -8,6 +8,7 @@ run goes on where one was stopped; `--few` compiles a handful, for the tests.
 
 import argparse
 import fnmatch
+import itertools
 import json
 import os
 import re
@@ -39,6 +40,7 @@ SHAPES = {
     "conv 288×4×4→32×4×4, batch 8": Sizes(288, 4, 4, 392, 32, 4),
     "conv 72×8→8×8, batch 32": Sizes(72, 8, 1, 1152, 8, 8),
 }
+MANY = "FC 2048×8→100×16, batch 32"
 ODD = {
     "FC 512×64→10×64, batch 32": Sizes(512, 64, 1, 32, 10, 64),
     "FC 30×100→3×100, batch 7": Sizes(30, 100, 1, 7, 3, 100),
@@ -92,14 +94,15 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """Usual calls in every kind of number; other calls and shapes in single precision."""
+    """Usual calls, in single precision first; then other kinds of numbers, other calls and odd shapes."""
     for operator, usual in USUAL.items():
         for shape in SHAPES:
-            for kind in KINDS:
-                yield Case(operator, shape, kind, usual)
-        for options in VARIANTS[operator]:
-            for shape in ("FC 1152×8→10×16, batch 128", "FC 2048×8→100×16, batch 32"):
-                yield Case(operator, shape, "float32", options)
+            yield Case(operator, shape, "float32", usual)
+    for operator, usual in USUAL.items():
+        for kind, shape in itertools.product(("TF32", "bfloat16", "float16"), list(SHAPES)[::2]):
+            yield Case(operator, shape, kind, usual)
+        for options, shape in zip(VARIANTS[operator], itertools.cycle(("FC 1152×8→10×16, batch 128", MANY))):
+            yield Case(operator, shape, "float32", options)
         for shape in ODD:
             yield Case(operator, shape, "float32", usual)
 

@@ -1,4 +1,4 @@
-"""`torch.compile` over a network with the kernels inside, for a card that is not here: forward; a gradient needs one."""
+"""`torch.compile` over a network with the kernels inside, for a card that is not here; a gradient needs one."""
 
 import json
 import os
@@ -14,8 +14,9 @@ pytest.importorskip("triton", reason="the extra gpu is not installed")
 COMPILER = shutil.which("c++")
 GUARD = """
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-namespace impl = c10::impl;
-static impl::DeviceGuardImplRegistrar guard(c10::DeviceType::CUDA, new impl::NoOpDeviceGuardImpl<c10::DeviceType::CUDA>());
+using namespace c10::impl;
+constexpr auto CUDA = c10::DeviceType::CUDA;
+static DeviceGuardImplRegistrar guard(CUDA, new NoOpDeviceGuardImpl<CUDA>());
 """
 PASSES = {"dynamic": "attend", "inverted_attention": "attend", "em": "moments", "variational": "moments"}
 

@@ -117,7 +117,8 @@ def pack_optimiser(optimiser: torch.optim.Optimizer) -> tuple[dict[str, Tensor],
 def unpack_optimiser(
     optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor], groups: list[dict[str, Any]]
 ) -> None:
-    """Put back what `pack_optimiser` took."""
+    """Put back what `pack_optimiser` took. How the steps are computed depends on the machine, and stays."""
+    groups = [{**group, "fused": own["fused"]} for group, own in zip(groups, optimiser.param_groups, strict=True)]
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         kind, _, rest = name.partition(".")
