@@ -20,6 +20,8 @@ def begin_or_resume(training: Training, folder: Path, inventory: Inventory | Non
     problems: list[str] = []
     if resume:
         found, problems = checkpoint.newest(folder / CHECKPOINTS)
+        if found is not None:
+            checkpoint.check_complete(folder / CHECKPOINTS, found)
         before = [read_run(folder).settings] if (folder / RUN).exists() else []
         before += [] if found is None else [Settings.from_json(found.record["settings"])]
         for settings in before:
