@@ -100,7 +100,8 @@ def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
 
 def check_complete(folder: Path, checkpoint: Checkpoint) -> None:
     """Refuse a checkpoint, sound as a file, that does not hold what a training needs to go on or to be asked."""
-    missing = [key for key, kind in NEEDED.items() if not isinstance(checkpoint.record.get(key), kind)]
+    record = checkpoint.record
+    missing = [key for key, kind in NEEDED.items() if not isinstance(record.get(key), kind) or record[key] == {}]
     if missing:
         raise ValueError(f"{folder} holds a checkpoint that is not complete: it has no {', '.join(missing)}")
 

@@ -25,7 +25,7 @@ from torchcaps.train.log import Log
 from torchcaps.train.loop import Training
 from torchcaps.train.own import is_own, own_images
 from torchcaps.train.processes import launched, size
-from torchcaps.train.resume import begin_or_resume, with_rule_of
+from torchcaps.train.resume import begin_or_resume, otherwise, with_rule_of
 from torchcaps.train.run import CHECKPOINTS, MODEL, Facts, Run, dressed, keep_weights, write_run
 from torchcaps.train.settings import CUSTOM, Settings
 from torchcaps.train.splits import Splits, load_splits
@@ -140,15 +140,16 @@ def _train(
 ) -> Run:
     fabric, settings, data = training.fabric, training.settings, training.splits.train
     facts = Facts(settings, data.classes, data.image_shape, _recipe(training), _made_with(fabric))
-    problems: list[str] = []
+    remarks: list[str] = []
     if folder is not None:
         inventory = inventory_of(settings, own, data)
         problems = begin_or_resume(training, folder, inventory, resume=resume)
+        remarks = [f"passed over: {problem}" for problem in problems] + otherwise(folder, settings, facts.made_with)
         if fabric.is_global_zero:
             write_run(folder, facts)
             write_inventory(folder, inventory)
         fabric.barrier()
-    said = [*summary(settings, training.splits, own), *(f"passed over: {problem}" for problem in problems)]
+    said = [*summary(settings, training.splits, own), *remarks]
     with Log(folder, training.total, quiet=quiet, speaks=fabric.is_global_zero, tensorboard=tensorboard) as log:
         for line in said:
             log.say(line)

@@ -71,6 +71,9 @@ class Settings:
             own if empty.
         reconstruction_weight: of the decoder's squared error, summed over pixels, where the model has a decoder.
         callbacks: names of `torchcaps.train.callbacks.CALLBACKS`, each with its options.
+        deterministic: the same to the last bit every time, with as many threads and processes on such a machine. With
+            another number of threads sums are rounded otherwise, in torch's convolutions and matrix products too; a
+            training that goes on with another says so.
         save_every: steps between checkpoints; one is also written after every epoch.
         keep: how many of the last checkpoints stay once the training has ended; until then at least two do.
     """
