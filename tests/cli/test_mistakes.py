@@ -84,7 +84,7 @@ MISTAKES = {
     "zero": (["train", NETWORK, *GLYPHS, "--out", "x", "--epochs", "0"], "epochs=0 is not allowed"),
     "both": (["train", NETWORK, *GLYPHS, "--out", "x", "--epochs", "2", "--until-accuracy", "0.9"], "give one"),
     "share": (["train", NETWORK, *GLYPHS, "--out", "x", "--until-accuracy", "99"], "until_accuracy=99.0 is not"),
-    "precision": (["train", NETWORK, *GLYPHS, "--out", "x", "--precision", "8"], "precision='8' is not allowed"),
+    "precision": (["train", NETWORK, *GLYPHS, "--out", "x", "--precision", "8"], "'8' is not one of"),
     "devices": (["train", NETWORK, *GLYPHS, "--out", "x", "--devices", "0"], "devices=0"),
     "setting": (["train", NETWORK, *GLYPHS, "--out", "x", "--set", "lr=quick"], "lr='quick' is not allowed"),
     "no pair": (["train", NETWORK, *GLYPHS, "--out", "x", "--set", "lr"], "write KEY=VALUE"),

@@ -1,6 +1,7 @@
 """`torchcaps predict` and `torchcaps export` on a run that nobody trained."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +19,11 @@ SHAPE = (3, 12, 16)
 
 
 @pytest.fixture
-def give(monkeypatch):
-    """Makes load_run return a network, whatever directory is named."""
+def give(monkeypatch, tmp_path_factory):
+    """Makes load_run return a network, whatever directory is named; there is one that looks like a run's."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+    Path("run").mkdir()
+    Path("run", "run.json").write_text("{}")
 
     def give(model, image_shape=SHAPE):
         settings = Settings("custom", "custom", data_options={})
@@ -91,7 +95,7 @@ def test_bad_files_do_not_stop_the_others(give, capsnet, folder, tmp_path):
     done = invoke(*asked)
     assert done.exit_code == 1
     assert "0.png" in done.stdout
-    lines = done.stderr.splitlines()
+    lines = [line for line in done.stderr.splitlines() if line.startswith("torchcaps: ")]
     assert len(lines) == 3
     assert "bad.png: not PNG, JPEG, WebP, BMP, TIFF or GIF" in lines[0]
     assert "missing.png: No such file" in lines[1]
@@ -132,7 +136,12 @@ def test_networks_without_activations_or_capsules(give, folder):
     (answer,) = answers(folder / "0.png", "--explain")
     assert "length" in answer["parse"]["layers"][-1]["most_active"][0]
     give(create_model("gu2021/convnet_avg", num_classes=3, in_chans=3, image_size=SHAPE[1:], width=0.02, kernel=3))
-    assert answers(folder / "0.png", "--explain")[0]["parse"] == {"layers": [], "couplings": [], "routes": []}
+    assert answers(folder / "0.png", "--explain")[0]["parse"] == {
+        "layers": [],
+        "couplings": [],
+        "uniform": None,
+        "routes": [],
+    }
     assert "there is no parse to show" in invoke(folder / "0.png", "--explain").stdout
 
 
@@ -171,7 +180,9 @@ def test_export(give, capsnet, tmp_path):
     assert "out  couplings batch × " in done.stdout
     assert "onnxruntime and torch agree" in done.stdout
     give(create_model("gu2021/convnet_avg", num_classes=3, in_chans=3, image_size=SHAPE[1:], width=0.02, kernel=3))
-    facts = json.loads(CliRunner().invoke(app, ["export", "run", "--to", str(target), "--json"]).stdout)
+    again = CliRunner().invoke(app, ["export", "run", "--to", str(target)])
+    assert "is there already: --force" in str(again.exception)
+    facts = json.loads(CliRunner().invoke(app, ["export", "run", "--to", str(target), "--force", "--json"]).stdout)
     assert facts["outputs"] == {"scores": ["batch", 3]}
     assert facts["images"] == ["batch", *SHAPE]
     assert facts["classes"] == list(CLASSES)
