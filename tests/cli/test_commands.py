@@ -1,10 +1,12 @@
 """The command line, as a person meets it."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from torchcaps.cli import app, main
@@ -17,6 +19,29 @@ def test_doctor_prints_what_it_found():
     facts = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).output)
     assert {"torchcaps", "torch", "compiler", "threads", "extra train"} <= facts.keys()
     assert all(name in plain.output for name in facts)
+
+
+def test_doctor_says_which_passes_serve_on_which_device():
+    """As TORCHCAPS_PASSES chooses, in a process of its own: what is registered stays so."""
+
+    def passes(**environment):
+        command = [sys.executable, "-c", "from torchcaps.cli import main; main()", "doctor", "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment})
+        facts = json.loads(done.stdout)
+        return facts["passes on cpu"], facts["passes on cuda"]
+
+    none = "; there is no such device here"
+    cpu, cuda = passes(TORCHCAPS_PASSES="")
+    assert cpu.startswith(("native", "plain torch: no C++ compiler"))
+    assert cuda.startswith(("triton", "plain torch: Triton cannot be imported"))
+    assert cuda.endswith(none) or torch.cuda.is_available()
+    plain = "plain torch: TORCHCAPS_PASSES=plain"
+    assert passes(TORCHCAPS_PASSES="plain") == (plain, plain if torch.cuda.is_available() else plain + none)
+    cpu, _ = passes(TORCHCAPS_PASSES="native", CXX="no-such-compiler")
+    assert cpu == "TORCHCAPS_PASSES=native, but no C++ compiler"
+    cpu, _ = passes(TORCHCAPS_PASSES="triton", TRITON_INTERPRET="1")
+    assert cpu == "triton" or "cannot be imported" in cpu
+    assert "choose one of" in passes(TORCHCAPS_PASSES="fast")[0]
 
 
 def test_models_are_listed_with_their_costs():
