@@ -18,6 +18,7 @@ COMMANDS = (
     "demo",
     "doctor",
     "evaluate",
+    "explore",
     "export",
     "inspect",
     "models",
