@@ -51,5 +51,6 @@ def test_imported_packages_are_declared():
 
 
 def test_declared_packages_are_imported():
-    unused = {name for name in declared() if MODULES.get(name, name) not in imported()}
+    used = imported()
+    unused = {name for name in declared() if MODULES.get(name, name) not in used}
     assert unused == set(NEEDED_BY_OTHERS)
