@@ -189,3 +189,27 @@ def test_export(give, capsnet, tmp_path):
     missing = CliRunner().invoke(app, ["export", "run", "--to", str(tmp_path / "no" / "net.onnx")])
     assert missing.exit_code != 0
     assert "there is no directory" in str(missing.exception)
+
+
+def test_no_place_is_named_where_there_is_none(give, folder):
+    """Capsules on a 1×1 grid have a type only, and the text says what uniform couplings would be."""
+    give(create_model("mitterreiter2023/capsnet", num_classes=3, in_chans=3, image_size=20, width=0.25), (3, 20, 20))
+    text = invoke(folder / "0.png", "--explain").stdout
+    assert "where uniform would be 0.333" in text
+    assert "row" not in text.replace("row·column·type", "")
+    assert "hidden 1, 4 capsules: the most active" in text
+    assert "1×1" not in text
+
+
+def test_pictures_of_couplings(give, capsnet, folder, tmp_path):
+    give(capsnet)
+    to = tmp_path / "pictures"
+    done = invoke(folder / "0.png", folder, "--explain", "--to", to)
+    assert done.exit_code == 0, done.exception
+    assert {path.name for path in to.iterdir()} == {"0.png", "0-2.png", "1.png", "2.png"}
+    for path in to.iterdir():
+        assert Image.open(path).size[0] > 300
+    again = invoke(folder / "0.png", "--explain", "--to", to)
+    assert "is not an empty folder" in str(again.exception)
+    assert "give both" in str(invoke(folder / "0.png", "--to", tmp_path / "other").exception)
+    assert not (tmp_path / "other").exists()

@@ -1,6 +1,7 @@
 """`torchcaps evaluate`: how good a trained network is, on clean, warped and overlapping test images."""
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,6 +37,8 @@ def evaluate(
     The accuracy of each class, and which are taken for which, are on the page of `torchcaps report` too.
     """
     names = parts(on, "view", VIEWS)
+    if threshold is not None and not math.isfinite(threshold):
+        raise ValueError(f"--threshold {threshold} is not allowed: give a number")
     check_run(run)
     with working("loading torch") as tell:
         from torchcaps.measures import check_views, judge

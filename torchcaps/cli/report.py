@@ -26,6 +26,7 @@ def report(
         raise ValueError(f"a report needs {', '.join(missing)}: pip install 'torchcaps[bench]'")
     for run in runs:
         check_run(run)
+    _check_out(out)
     with working("loading torch") as tell:
         from torchcaps.report import report_on
         from torchcaps.train import load_run
@@ -37,6 +38,15 @@ def report(
             progress=lambda name, walk, done, total: tell(f"{name}: {walk}", done, total),
         )
     typer.echo(f"The page is {page}")
+
+
+def _check_out(out: Path) -> None:
+    """A page is a new file, or takes the place of an older page: of nothing else."""
+    if out.suffix not in (".html", ".htm") or (out.exists() and not out.is_file()):
+        raise ValueError(f"{out} is not allowed for a page: name a file that ends in .html")
+    for folder in out.parents:
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"{out} is not allowed for a page: {folder} is a file")
 
 
 def named(runs: list[Path]) -> dict[str, Path]:

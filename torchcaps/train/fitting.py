@@ -73,9 +73,9 @@ def fit(
         values["callbacks"] = dict(callbacks)
     if validation_data is not None:
         values["validation_data"] = _name(validation_data)
-    if fast_dev_run:
-        values |= {"epochs": 1, "steps": None, "judge_every": None}
     settings = settings_from(model, data, values)
+    if fast_dev_run:
+        settings = replace(settings, epochs=1, steps=None, judge_every=None)
     folder = None if out is None or fast_dev_run else Path(out)
     if resume and folder is not None:
         settings = with_rule_of(settings, folder)
