@@ -36,13 +36,11 @@ RECIPES: dict[str, dict[str, Any]] = {
         "options": {"width": 0.5, "conv_width": 0.75, "layers": 4},
         **FAST,
     },
-    "peer2021/em": {
+    "gu2021/capsnet": {
         "data": "mnist",
         "epochs": 2,
-        "options": {"width": 0.2, "depth": 4, "bias": True},
+        "options": {"width": 0.15, "routing": "em", "reconstruction": "none", "loss": "spread"},
         **FAST,
-        "lr": 2e-3,
-        "batch_size": 50,
     },
     "tsai2020/inverted_simple": {
         "data": "mnist",

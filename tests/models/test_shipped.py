@@ -38,5 +38,5 @@ def test_as_good_as_its_result(name):
 def test_other_options_are_refused():
     with pytest.raises(ValueError, match="num_classes=7 is not allowed with pretrained=True"):
         create_model("sabour2017/capsnet", pretrained=True, num_classes=7)
-    with pytest.raises(ValueError, match="no trained weights for 'gu2021/capsnet': there are for"):
-        create_model("gu2021/capsnet", pretrained=True)
+    with pytest.raises(ValueError, match="no trained weights for 'gu2021/aff_capsnet': there are for"):
+        create_model("gu2021/aff_capsnet", pretrained=True)

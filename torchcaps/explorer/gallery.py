@@ -60,7 +60,7 @@ def gather(names: Sequence[str] = ()) -> dict[str, Exhibit]:
     """Every network that was named; without names, those that ship and take pictures.
 
     >>> [exhibit.title for exhibit in gather(["chen2019/lenet"]).values()]
-    ['chen2019/lenet']
+    ['chen2019/lenet (no capsules)']
     """
     return {name: exhibit(name) for name in dict.fromkeys(names or shipped_names())}
 
@@ -84,7 +84,13 @@ def exhibit(name: str) -> Exhibit:
     model, digits = create_model(name, pretrained=True), shipped_digits()
     structure = Structure.of(model, digits.classes)
     reading = Reading(digits.image_shape, background="black")
-    return Exhibit(name, name, model, tuple(digits.classes), digits, structure, reading)
+    return Exhibit(name, f"{name} ({_routing(model)})", model, tuple(digits.classes), digits, structure, reading)
+
+
+def _routing(model: Model) -> str:
+    """What tells two networks of one paper apart."""
+    own: str | None = model.recipe["options"].get("routing", card(model.recipe["name"]).routing)
+    return "no capsules" if own is None else own.replace("_", " ")
 
 
 def _trained(name: str, folder: Path) -> Exhibit:
