@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test smoke sanitize check format bench-speed clean
+.PHONY: help setup demo test smoke sanitize docs pages dist check format bench-speed clean
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */\t/' | expand -t16
@@ -38,7 +38,14 @@ sanitize: setup  ## the tests of the native passes under AddressSanitizer and Un
 	$(SANITIZED) -c "from torchcaps.ops import native; assert native.status() == 'native', native.status()"
 	$(SANITIZED) -m pytest -x -n $(CORES) --dist worksteal --capture=sys tests/ops tests/routing tests/contracts/test_routing.py
 
-check: setup  ## format, lint, types, direction of imports
+docs: setup  ## the site in build/site; a link that leads nowhere is an error
+	$(BIN)/zensical build --strict
+	$(BIN)/python -m pages.links build/site
+
+pages: setup  ## those pages of the site that programs write: findings, choosing a routing, command line, figures
+	$(BIN)/python -m pages
+
+check: setup docs  ## format, lint, types, direction of imports, the site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
