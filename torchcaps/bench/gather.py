@@ -10,6 +10,8 @@ from torchcaps.bench.evidence import At, Evidence, Number
 from torchcaps.bench.store import Line
 from torchcaps.bench.subject import from_json
 
+UNAVAILABLE = "data unavailable"
+
 
 @dataclass(frozen=True)
 class Gathered:
@@ -96,5 +98,5 @@ def _evidence(
 
 def _why(line: Line) -> str:
     if line["state"] == store.UNAVAILABLE:
-        return "data unavailable"
+        return UNAVAILABLE
     return f"failed: {line['error'].splitlines()[0]}"
