@@ -67,9 +67,9 @@ def _found(exhibit: Exhibit) -> dict[str, Result]:
 def _row(what: str, found: Result) -> Row | None:
     """A line of the card; None where there is nothing to say."""
     if isinstance(found, Nothing):
-        return _said(what, "–", found.why)
+        return _said(NAMES[what], "–", found.why)
     if isinstance(found, AccuracyResult):
-        return _said(what if what != "affine" else "affine accuracy", percent(found.score), interval(found.score))
+        return _said(NAMES[what], percent(found.score), interval(found.score))
     if isinstance(found, ActivityResult):
         dead = dead_of(found)
         return _said(
