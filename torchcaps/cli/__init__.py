@@ -9,7 +9,21 @@ try:
 except ModuleNotFoundError:
     sys.exit("The torchcaps command needs the extra 'train': pip install 'torchcaps[train]'")
 
-from torchcaps.cli import attack, bench, data, demo, doctor, evaluate, export, inspect, models, predict, report, train
+from torchcaps.cli import (
+    attack,
+    bench,
+    compare,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    export,
+    inspect,
+    models,
+    predict,
+    report,
+    train,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -18,6 +32,7 @@ app = typer.Typer(
     help="Capsule networks: train them, judge them, look inside.",
 )
 app.command()(attack.attack)
+app.command()(compare.compare)
 app.command()(demo.demo)
 app.command()(doctor.doctor)
 app.command()(evaluate.evaluate)
