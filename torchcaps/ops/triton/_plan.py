@@ -34,8 +34,9 @@ class Limits(NamedTuple):
     warps: int = 8
 
 
-LIMITS = {"cuda": Limits(4096, 64, 3), "hip": Limits(4096, 16, 2), "cpu": Limits(4096, 64, 1)}
+LIMITS = {"cuda": Limits(4096, 32, 3), "hip": Limits(4096, 16, 2), "cpu": Limits(4096, 64, 1)}
 NARROW = Limits(4096, 16, 2, warps=16)  # AMD's cards for graphics, whose warps are half as wide
+WITHOUT_TENSOR_CORES = Limits(4096, 16, 3)  # NVIDIA's, where single precision has none
 
 
 class Target(NamedTuple):
@@ -48,6 +49,8 @@ class Target(NamedTuple):
     @property
     def limits(self) -> Limits:
         """Of what it holds."""
+        if self.backend == "cuda" and self.arch not in FAST_TF32:
+            return WITHOUT_TENSOR_CORES
         return NARROW if str(self.arch).startswith(("gfx10", "gfx11", "gfx12")) else LIMITS[self.backend]
 
     def precision(self, *, tf32: bool) -> str:
@@ -159,7 +162,7 @@ def _options(kernel: Kernel, target: Target, tile: int) -> dict[str, int]:
     most = target.limits
     warps = max(1, min(most.warps, tile * most.warps // (8 * PER_WARP)))
     options = {"num_warps": warps, "num_stages": 1 if kernel == "children" else most.stages}
-    if kernel == "parents" and target.backend == "cuda" and int(target.arch) >= 120:
+    if target.backend == "cuda" and int(target.arch) >= 100:
         options["maxnreg"] = 255  # else the assembler spills a few of them, for more programs at once
     return options
 
