@@ -4,9 +4,16 @@ import os
 import subprocess
 import sys
 
+import pytest
 
-def run_tests(passes, *files, **environment):
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", *files]
+pytest.importorskip("triton", reason="the extra gpu is not installed")
+HERE = "tests/ops"
+
+
+def run_tests(passes, *arguments, **environment):
+    """Without the shape-checking hook, whose functions Triton cannot read."""
+    options = ["-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", "--import-mode=importlib", "-o", "addopts="]
+    command = [sys.executable, "-m", "pytest", *options, *arguments]
     environment = {**os.environ, "TORCHCAPS_PASSES": passes, **environment}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
@@ -14,4 +21,10 @@ def run_tests(passes, *files, **environment):
 
 
 def test_plain():
-    run_tests("plain", "tests/ops/test_operators.py")
+    run_tests("plain", f"{HERE}/test_operators.py")
+
+
+@pytest.mark.parametrize("file", ["test_operators.py", "triton_cases.py"])
+def test_triton(file):
+    quick = ["-p", "tests.ops.interpreter", "-W", "ignore::RuntimeWarning"]  # NumPy's, of NaN
+    run_tests("triton", *quick, f"{HERE}/{file}", TRITON_INTERPRET="1")

@@ -101,6 +101,8 @@ def verify(
     from torchcaps.bench.verify import gaps
     from torchcaps.bench.verify import verify as verify_bench
 
+    if not results.is_dir():
+        raise ValueError(f"there are no results in {results}: torchcaps bench run makes some")
     found = verify_bench(_all(), results, page or results / PAGE)
     found += gaps(_all(), results, complete) if complete else []
     for difference in found:

@@ -14,6 +14,7 @@ EXTRAS = {
     "bench": ("duckdb", "matplotlib", "jinja2"),
     "attacks": ("adversarial-robustness-toolbox",),
     "export": ("onnx", "onnxscript", "onnxruntime"),
+    "gpu": ("triton",),
     "ray": ("ray",),
     "sklearn": ("scikit-learn",),
     "slurm": ("submitit",),
@@ -24,7 +25,7 @@ EXTRAS = {
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Show versions, processor, compiler and installed extras."""
+    """Show versions, processor, compiler, what computes the routing on which device, and installed extras."""
     facts = findings()
     if as_json:
         typer.echo(json.dumps(facts, indent=2))
@@ -43,23 +44,34 @@ def findings() -> dict[str, str]:
     """Everything the doctor looks at, by name."""
     import torch
 
-    from torchcaps import ops
-
+    found = torch.accelerator.current_accelerator()
     facts = {
         "torchcaps": version("torchcaps"),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "processor": f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}, {os.cpu_count()} cores",
         "threads": str(torch.get_num_threads()),
-        "accelerator": str(torch.accelerator.current_accelerator() or "none"),
+        "accelerator": str(found or "none"),
         "compiler": shutil.which(os.environ.get("CXX", "c++")) or "none",
-        "routing passes": ops.status(),
     }
+    for device in dict.fromkeys(("cpu", "cuda", *([] if found is None else [found.type]))):
+        here = device == "cpu" or (found is not None and found.type == device)
+        facts[f"passes on {device}"] = _passes(device) + ("" if here else "; there is no such device here")
     for extra, packages in EXTRAS.items():
         missing = [name for name in packages if not _installed(name)]
         advice = f"missing {', '.join(missing)}: pip install 'torchcaps[{extra}]'"
         facts[f"extra {extra}"] = advice if missing else "installed"
     return facts
+
+
+def _passes(device: str) -> str:
+    """What serves there, as TORCHCAPS_PASSES wants it, or why what it wants cannot be had."""
+    from torchcaps import ops
+
+    try:
+        return ops.status(device)
+    except (RuntimeError, ValueError) as error:
+        return str(error)
 
 
 def _installed(package: str) -> bool:

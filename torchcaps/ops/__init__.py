@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from torchcaps.ops import native, operators
+from torchcaps.ops import native, operators, triton
 from torchcaps.ops.attend import attend as plain_attend
 from torchcaps.ops.fold import convolve, multiply
 from torchcaps.ops.linear import combine, score
@@ -74,11 +74,13 @@ def plainly() -> Iterator[None]:
 
 
 def status(device: str = "cpu") -> str:
-    """What serves a kind of device: "native", or "plain torch" and why. What can be built or loaded for it is.
+    """What serves a kind of device: "native", "triton", or "plain torch" and why. It is built or loaded for that.
 
     >>> status("meta")
     'plain torch: there is nothing faster for meta'
     """
+    if device == "cuda" or (device == "cpu" and triton.interpreted()):  # torch calls ROCm's devices cuda too
+        return triton.status(device)
     return native.status() if device == "cpu" else f"plain torch: there is nothing faster for {device}"
 
 
@@ -121,4 +123,5 @@ __all__ = [
     "plainly",
     "score",
     "status",
+    "triton",
 ]

@@ -1,13 +1,14 @@
 """`TORCHCAPS_PASSES`: which passes a user insists on.
 
-Without it each device is served by the fastest passes there are for it: native ones on a CPU, plain torch where those
-cannot be had, and a warning says so. `plain` wants plain torch everywhere. `native` wants the native passes on the CPU:
-that they cannot be had is then an error.
+Without it each device is served by the fastest passes there are for it: native ones on a CPU, Triton's on a GPU, plain
+torch where those cannot be had, and a warning says so. `plain` wants plain torch everywhere; `native` wants the native
+passes on the CPU and `triton` Triton's on the GPU: that they cannot be had is then an error. With `triton` and its
+interpreter (TRITON_INTERPRET=1) CPU tensors go through the kernels too, slowly.
 """
 
 import os
 
-CHOICES = ("native", "plain")
+CHOICES = ("native", "triton", "plain")
 
 
 def choice() -> str | None:

@@ -1,0 +1,176 @@
+"""How a pass is cut up for a card: the sizes of blocks, by shape, and how many programs share the work."""
+
+from typing import Literal, NamedTuple
+
+import torch
+
+from torchcaps.ops.sizes import Sizes
+
+Kernel = Literal["forward", "parents", "children"]
+
+PER_WARP = 512  # numbers of a tile, where a program has up to eight
+LEAST = 16  # the shortest side of a matrix product
+WIDEST = 64  # columns of the children at a time
+DEPTH = 16  # of the products that a child's gradient is the sum of
+LARGEST = 1 << 15  # numbers in the least tile; larger poses are left to the plain pass
+WAVES = 4  # programs wanted for each multiprocessor
+FEWEST = 4  # children, or blocks of instances, worth a program of their own
+FAST_TF32 = (80, 90, 100, 103)
+
+
+class Limits(NamedTuple):
+    """As large as can be without spilling registers; `benchmarks/gpu/kernels.py` shows it for every card.
+
+    Args:
+        tile: numbers of a tile of poses.
+        wide: rows times instances in it, if there are enough of them.
+        stages: of loads in flight.
+        warps: of a program, at most.
+    """
+
+    tile: int
+    wide: int
+    stages: int
+    warps: int = 8
+
+
+LIMITS = {"cuda": Limits(4096, 32, 3), "hip": Limits(4096, 16, 2), "cpu": Limits(4096, 64, 1)}
+NARROW = Limits(4096, 16, 2, warps=16)  # AMD's cards for graphics, whose warps are half as wide
+WITHOUT_TENSOR_CORES = Limits(4096, 16, 3)  # NVIDIA's, where single precision has none
+
+
+class Target(NamedTuple):
+    """What kernels are compiled for: "cuda" with a number such as 80, "hip" with a name such as gfx942, or "cpu"."""
+
+    backend: str
+    arch: int | str
+    processors: int
+
+    @property
+    def limits(self) -> Limits:
+        """Of what it holds."""
+        if self.backend == "cuda" and self.arch not in FAST_TF32:
+            return WITHOUT_TENSOR_CORES
+        return NARROW if str(self.arch).startswith(("gfx10", "gfx11", "gfx12")) else LIMITS[self.backend]
+
+    def precision(self, *, tf32: bool) -> str:
+        """How matrix products of single precision are made, by Triton's name.
+
+        Where TF32 is not allowed, three of its products give single precision: the quicker way on cards whose TF32 is
+        eight times as fast as their single precision, those of data centres.
+        """
+        if self.backend == "cuda" and int(self.arch) >= 80 and tf32:
+            return "tf32"
+        if self.backend == "cuda":
+            return "tf32x3" if self.arch in FAST_TF32 else "ieee"
+        return "tf32" if tf32 and self.arch == "gfx942" else "ieee"
+
+    def widens(self, dtype: torch.dtype) -> bool:
+        """Whether numbers of this kind are made single before a product."""
+        return self.backend == "cpu" or (self.backend == "cuda" and int(self.arch) < 80 and dtype == torch.bfloat16)
+
+
+class Plan(NamedTuple):
+    """What a kernel is compiled for, beside the types of its tensors and which of them are there.
+
+    A program holds tiles of poses, `jb` parents × `yp` columns × `ap` rows × `bm` instances, and makes votes from `xb`
+    columns of the children at a time; these are powers of two, and what lies outside of a tensor is masked.
+
+    Args:
+        x, a, j, y: the sizes that are the same for every batch.
+        depth: of the products that a child's gradient is the sum of.
+        precision, wide: how matrix products are made; see `Target`.
+        prior_i, prior_m: whether the prior differs between children, and between instances.
+        split: whether several programs share the children (forward, parents) or the instances (children).
+        atomic: whether they add to one result in any order; else each has a place of its own, summed afterwards.
+        detach: whether couplings are constants on the way back.
+    """
+
+    x: int
+    a: int
+    j: int
+    y: int
+    jb: int
+    yp: int
+    ap: int
+    bm: int
+    xb: int
+    depth: int
+    precision: str
+    wide: bool
+    prior_i: bool
+    prior_m: bool
+    split: bool
+    atomic: bool
+    detach: bool
+
+
+class Launch(NamedTuple):
+    """A plan, the grid of its programs and what each of them takes: `span` children, or blocks of instances.
+
+    `options` are of Triton's launcher.
+    """
+
+    plan: Plan
+    grid: tuple[int, int, int]
+    span: int
+    options: dict[str, int]
+
+    @property
+    def blocks(self) -> int:
+        """Of parents."""
+        return _parts(self.plan.j, self.plan.jb)
+
+    @property
+    def adds(self) -> bool:
+        """Whether programs that share the work add to one result."""
+        return self.plan.atomic and self.plan.split
+
+
+def fits(s: Sizes) -> bool:
+    """Whether the kernels serve these sizes: tiles are not too large, and offsets inside a tile fit 32 bits."""
+    least = max(_power(s.y), LEAST) * max(_power(s.a), LEAST)
+    return least <= LARGEST and max(s.j * s.y * s.a, s.x * s.a) * s.m < 2**31 and s.x * s.j * s.y < 2**31
+
+
+def launch(
+    kernel: Kernel, s: Sizes, target: Target, *, dtype: torch.dtype, prior: tuple[bool, bool], detach: bool, tf32: bool,
+    atomic: bool,
+) -> Launch:  # fmt: skip
+    """How to run a kernel on tensors of these sizes."""
+    yp, ap, xb = _power(s.y), _power(s.a), min(WIDEST, max(LEAST, _power(s.x)))
+    most = target.limits
+    least_j, bm = max(1, LEAST // yp), max(1, LEAST // ap)
+    jb = max(least_j, min(_power(s.j), most.tile // (yp * ap * bm)))
+    while jb * yp * ap * bm * 2 <= most.tile and ap * bm < most.wide and bm < s.m:
+        bm *= 2
+    blocks_j, blocks_m, blocks_x = _parts(s.j, jb), _parts(s.m, bm), _parts(s.x, xb)
+    if kernel == "children":
+        work, first, second = blocks_m, s.i, blocks_j * blocks_x
+    else:
+        work, first, second = s.i, blocks_m, blocks_j
+    shares = min(_parts(WAVES * target.processors, first * second), _parts(work, FEWEST))
+    span = _parts(work, max(1, shares))
+    third = _parts(work, span)
+    wide, precision = target.widens(dtype), target.precision(tf32=tf32)
+    sizes = (s.x, s.a, s.j, s.y, jb, yp, ap, bm, xb, DEPTH)
+    plan = Plan(*sizes, precision, wide, *prior, third > 1, atomic, detach)
+    return Launch(plan, (first, second, third), span, _options(kernel, target, jb * yp * ap * bm))
+
+
+def _options(kernel: Kernel, target: Target, tile: int) -> dict[str, int]:
+    most = target.limits
+    warps = max(1, min(most.warps, tile * most.warps // (8 * PER_WARP)))
+    options = {"num_warps": warps, "num_stages": 1 if kernel == "children" else most.stages}
+    if target.backend == "cuda" and int(target.arch) >= 100:
+        options["maxnreg"] = 255  # else the assembler spills a few of them, for more programs at once
+    return options
+
+
+def _parts(whole: int, part: int) -> int:
+    return -(-whole // part)
+
+
+def _power(n: int) -> int:
+    """The least power of two that is not smaller."""
+    return 1 << (n - 1).bit_length()
