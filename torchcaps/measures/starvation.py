@@ -117,6 +117,7 @@ class Starvation:
     They are the first of the validation data, or of the training data if there is none. The network is asked in
     evaluation mode, and its training goes on as if nobody had looked.
 
+    >>> from torchcaps.measures import Starvation
     >>> from torchcaps.train import fit
     >>> watch = Starvation(every=1)
     >>> small = {"width": 0.1, "layers": 3}
