@@ -59,7 +59,7 @@ dist: setup  ## sdist and wheel in dist/, checked, and the wheel tried alone in 
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
-	$(BIN)/python -m pages.wheel dist
+	$(BIN)/python .ci/wheel.py dist
 
 pages: setup  ## those pages of the site that programs write: findings, choosing a routing, command line, figures
 	$(BIN)/python -m pages
