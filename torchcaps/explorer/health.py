@@ -72,7 +72,9 @@ def _row(what: str, found: Result) -> Row | None:
         return _said(what if what != "affine" else "affine accuracy", percent(found.score), interval(found.score))
     if isinstance(found, ActivityResult):
         dead = dead_of(found)
-        return _said("dead capsules", "–" if dead is None else f"{dead[0]:,} of {dead[1]:,}", "")
+        return _said(
+            "dead capsules", "–" if dead is None else f"{dead[0]:,} of {dead[1]:,}", f"for {found.images:,} images"
+        )
     if isinstance(found, DynamicsResult):
         rate = dynamics_of(found)
         return _said("routing dynamics", "–" if rate is None else f"{rate:.2f}", "1 is a perfect routing")
