@@ -1,23 +1,26 @@
 """A whole network as everyone writes it: the same parameters, explicit votes, and every update computed."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 
 from benchmarks import textbook
 from torchcaps.layers import CapsuleLayer
 from torchcaps.network import CapsNet
+from torchcaps.ops import spectral
 from torchcaps.routing import InvertedAttention
 from torchcaps.schedule import concurrent, sequential
-from torchcaps.types import Capsules, Record, State
+from torchcaps.types import Capsules, Parse, Record, State
 
 
 def twin_of(net: CapsNet) -> CapsNet:
-    """A network that shares all modules and parameters with `net` but routes as the textbook does."""
+    """A network that shares all modules and parameters with `net` but convolves and routes as the textbook does."""
     twin = copy.copy(net)
     twin.schedule = _schedule_of(net)
+    twin.forward = partial(_directly, twin.forward)
     return twin
 
 
@@ -59,6 +62,12 @@ def textbook_concurrent(
 
 def _present(pose: torch.Tensor) -> Capsules:
     return Capsules(pose, torch.ones_like(pose[..., 0]))
+
+
+def _directly(forward: Callable[..., Parse], *args: Any, **options: Any) -> Parse:
+    """The modules are shared, so a convolution that is faster in ours would be in the twin."""
+    with spectral.directly():
+        return forward(*args, **options)
 
 
 def _schedule_of(net: CapsNet) -> partial[list[list[State]]]:

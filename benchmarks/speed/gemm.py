@@ -59,18 +59,20 @@ class Sizes(NamedTuple):
         return self.i * self.m * self.j * self.y * self.a
 
 
+SHAPES = {
+    "attend, FC 1152×8→10×16": Sizes(1152, 8, 1, 128, 10, 16),
+    "attend, FC 2048×8→100×16": Sizes(2048, 8, 1, 32, 100, 16),
+    "attend, conv 288×4×4→32×4×4": Sizes(288, 4, 4, 49 * 8, 32, 4),
+}
+
+
 def workloads(*, quick: bool) -> Iterator[Workload]:
     """`attend` forward and backward on the shapes of the issue, beside a large matmul."""
     if native.status() != "native":
         return
-    side, share = (512, 16) if quick else (2048, 1)
-    shapes = {
-        "attend, FC 1152×8→10×16": Sizes(1152, 8, 1, 128 // share, 10, 16),
-        "attend, FC 2048×8→100×16": Sizes(2048, 8, 1, 32 // share, 100, 16),
-        "attend, conv 288×4×4→32×4×4": Sizes(288, 4, 4, 49 * max(1, 8 // share), 32, 4),
-    }
-    for name, sizes in shapes.items():
-        yield Workload(PART, name, partial(_rows, name, sizes, side))
+    for name, sizes in SHAPES.items():
+        small = sizes._replace(m=sizes.m // 8) if quick else sizes
+        yield Workload(PART, name, partial(_rows, name, small, 512 if quick else 2048))
 
 
 def _rows(workload: str, s: Sizes, side: int, effort: Effort) -> Iterator[Row]:

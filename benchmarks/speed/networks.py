@@ -24,9 +24,10 @@ MODES: tuple[Mode, ...] = ("train", "inference")
 def workloads(*, quick: bool) -> Iterator[Workload]:
     """The networks of the issue. Without bf16 in hardware a bf16 convolution is emulated: small batches there."""
     width = 0.1 if quick else 1.0
-    capsnet, attention = "sabour2017/capsnet", "tsai2020/inverted_simple"
+    capsnet, large, attention = "sabour2017/capsnet", "gu2021/capsnet", "tsai2020/inverted_simple"
     emulated = not machine(quick=quick)["bf16"]
-    for name, batch, bf16 in ((attention, 8, False), (capsnet, 128, False), (capsnet, 8 if emulated else 128, True)):
+    single = ((attention, 8, False), (capsnet, 128, False), (large, 64, False))
+    for name, batch, bf16 in (*single, (capsnet, 8 if emulated else 128, True)):
         title = f"{name}, bf16" if bf16 else name
         size = 4 if quick else batch
         yield Workload(PART, title, partial(_rows, PART, title, name, size, width=width, bf16=bf16))

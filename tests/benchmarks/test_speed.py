@@ -13,7 +13,7 @@ from benchmarks.speed.__main__ import PARTS, chosen, main
 from benchmarks.speed.report import write
 from benchmarks.speed.result import OURS, TEXTBOOK, Row, Run, load, machine, save
 from benchmarks.speed.tables import number
-from benchmarks.speed.targets import TARGETS, findings, verdict
+from benchmarks.speed.targets import TARGETS, findings, slower, verdict
 from benchmarks.twin import twin_of
 from torchcaps.models import card, create_model, list_models
 from torchcaps.ops import native
@@ -66,6 +66,16 @@ def test_a_networks_twin_leaves_the_network_alone_and_shares_its_parameters():
     schedule, twin = net.schedule, twin_of(net)
     assert net.schedule is schedule
     assert all(a is b for a, b in zip(net.parameters(), twin.parameters(), strict=True))
+
+
+def test_a_networks_twin_convolves_directly(monkeypatch):
+    net, seen = create_model("sabour2017/capsnet", width=0.05), []
+    monkeypatch.setattr("torchcaps.ops.spectral.transform", lambda *arguments, **options: seen.append(arguments))
+    images = torch.rand(1, 1, 28, 28)
+    twin_of(net)(images)
+    assert not seen
+    net(images)
+    assert seen
 
 
 def test_what_the_textbook_does_not_know_is_refused():
@@ -134,7 +144,14 @@ def test_a_run_is_stored_and_becomes_a_page(tmp_path):
     write(again, "speed.json", tmp_path)
     page = (tmp_path / "speed.md").read_text()
     assert (tmp_path / "speed.png").stat().st_size > 10_000
-    for title in ("Goals", "One layer", "Whole networks", "Every paper's model", "How time grows"):
+    for title in (
+        "Goals",
+        "Slower than the textbook",
+        "One layer",
+        "Whole networks",
+        "Every paper's model",
+        "How time grows",
+    ):
         assert f"{title}\n" in page
     assert ("Share of the GEMM peak\n" in page) == (native.status() == "native")
     assert "| dynamic, FC 1152→10 | train | ×" in page
@@ -149,19 +166,41 @@ def test_every_target_names_a_workload_of_the_suite():
     assert {(target.part, target.workload) for target in TARGETS} <= names
 
 
-def test_targets_are_missed_only_where_they_are_due():
-    target, able = TARGETS[0], {"avx512": True, "bf16": True, "quick": False}
-    assert [verdict(target, value, able) for value in (1, 13, 26)] == [
+def test_targets_are_judged_by_the_processor_at_hand():
+    able = {"avx512": True, "bf16": True, "quick": False}
+    target = next(t for t in TARGETS if t.must.avx512 > t.must.avx2 and t.of == "time" and t.part == layers.PART)
+    least, held, more = (target.must.avx512 - 0.1, target.must.avx512, target.aim)
+    assert [verdict(target, value, able) for value in (least, held, more)] == [
         "not held",
         "held",
         "held, the second figure too",
     ]
-    assert verdict(target, 1, {**able, "avx512": False}) == "reported (no AVX-512)"
-    assert verdict(target, 13, {**able, "avx512": False}) == "held"
-    assert verdict(target, 13, {**able, "quick": True}) == "quick run, no measurement"
+    assert verdict(target, least, {**able, "avx512": False}) == "held"
+    assert verdict(target, target.must.avx2 - 0.1, {**able, "avx512": False}) == "not held"
+    assert verdict(target, held, {**able, "quick": True}) == "quick run, no measurement"
+
+
+def test_a_target_finds_its_figure():
+    machine_ = {"avx512": True, "bf16": True, "quick": False}
     costs = {TEXTBOOK: Cost([24.0], 10.0), OURS: Cost([1.0], 1.0)}
-    run = Run(able, [Row(layers.PART, target.workload, "train", costs, {})])
+    run = Run(machine_, [Row(layers.PART, "dynamic, FC 1152→10", "train", costs, {})])
     assert [(found.target.of, found.verdict) for found in findings(run)] == [("time", "held"), ("memory", "not held")]
+    half = {gemm.LIMIT: Cost([2.0]), "attend": Cost([1.0])}
+    notes = {"flops": 100, "limit_flops": 400}
+    run = Run(machine_, [Row(gemm.PART, next(iter(gemm.SHAPES)), "train", half, notes)])
+    assert [(found.found.value, found.must, found.verdict) for found in findings(run)] == [(0.5, 0.4, "held")]
+    costs = {TEXTBOOK: Cost([2.0]), networks.BF16: Cost([1.0])}
+    run = Run(machine_, [Row(networks.PART, "sabour2017/capsnet, bf16", "train", costs, {})])
+    assert [found.verdict for found in findings(run)] == ["not held"]
+    assert not list(findings(run._replace(machine={**machine_, "bf16": False})))
+
+
+def test_slower_is_what_no_noise_explains():
+    def row(*ours):
+        return Row(layers.PART, "x", "train", {TEXTBOOK: Cost([1.0] * len(ours)), OURS: Cost(list(ours))}, {})
+
+    run = Run({}, [row(1.1, 1.1, 1.1), row(1.02, 1.02, 1.02), row(0.9, 1.1, 1.3)])
+    assert [found.value for _, found in slower(run)] == [1 / 1.1]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import torch
 from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import one_hot
 
 from torchcaps.types import CapsShape, Parse
 
@@ -44,7 +43,8 @@ class Decoder(nn.Module):
         if not self.conditional:
             return pose
         chosen = parse.scores.argmax(-1) if labels is None else labels
-        return pose * one_hot(chosen, self.classes.n).to(pose.dtype)[..., None]
+        kept = chosen[:, None] == torch.arange(self.classes.n, device=chosen.device)  # reads no label, unlike one_hot
+        return pose * kept.to(pose.dtype)[..., None]
 
     def forward(self, parse: Parse, labels: Int[Tensor, " b"] | None = None) -> Float[Tensor, "b c h w"]:
         """The reconstruction of each image."""

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from torchcaps.functional import Squash, length, squash
+from torchcaps.layers.convolution import Convolution
 from torchcaps.types import CapsShape, Capsules
 from torchcaps.windows import Pair, Windows
 
@@ -56,7 +57,7 @@ class PrimaryCapsules(nn.Module):
         def convolution(out: int) -> nn.Module:
             if kernel is None:
                 return nn.Identity()
-            return nn.Conv2d(channels, out, kernel, stride, padding, bias=bias)
+            return Convolution(channels, out, kernel, stride, padding, bias=bias)
 
         self.conv = convolution(n * d)
         self.presence = convolution(n) if activation == "learned" else None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 
+from torchcaps.layers import Convolution
 from torchcaps.models._assemble import widen
 
 Backbone = str | nn.Module | None
@@ -19,7 +20,7 @@ def convolutions(
     """
     modules: list[nn.Module] = []
     for channels, kernel, stride in layers:
-        modules += [nn.Conv2d(in_chans, channels, kernel, stride, padding, bias=bias), nn.ReLU()]
+        modules += [Convolution(in_chans, channels, kernel, stride, padding, bias=bias), nn.ReLU()]
         in_chans = channels
     return nn.Sequential(*modules)
 

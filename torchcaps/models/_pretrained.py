@@ -90,7 +90,7 @@ def shipped(name: str, options: dict[str, Any]) -> Model:
 def _config(path: Path) -> dict[str, Any]:
     try:
         config: Any = json.loads(_read(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     wanted = {"format": int, "torchcaps": str, "name": str, "options": dict, "sha256": str}
     if not isinstance(config, dict) or not all(isinstance(config.get(key), kind) for key, kind in wanted.items()):

@@ -11,6 +11,10 @@
 #include <utility>
 #include <vector>
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 namespace torchcaps {
 
 #ifdef __AVX512F__
@@ -57,6 +61,28 @@ inline void store(T* to, Vec<T> v, int64_t count) {
   } else {
     std::memcpy(to, &v, count * sizeof(T));
   }
+}
+
+// The same past the caches, for what is not read again soon. Whoever streams calls `settle` before others read.
+template <typename T>
+inline void stream(T* to, Vec<T> v, int64_t count) {
+#ifdef __AVX2__
+  if (count == Lanes<T>::n && reinterpret_cast<uintptr_t>(to) % kBytes == 0) {
+#ifdef __AVX512F__
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), (__m512i)v);
+#else
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), (__m256i)v);
+#endif
+    return;
+  }
+#endif
+  store(to, v, count);
+}
+
+inline void settle() {
+#ifdef __AVX2__
+  _mm_sfence();
+#endif
 }
 
 template <typename T>

@@ -1,0 +1,72 @@
+// Memory that is used again: the system takes as long to hand out fresh pages as a pass takes to fill them.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <map>
+#include <mutex>
+
+namespace torchcaps {
+
+// Buffers that nobody uses now, by size. A buffer belongs to one call at a time, whatever thread that runs in.
+class Buffers {
+ public:
+  static Buffers& all() {
+    static Buffers* buffers = new Buffers;  // never destroyed: a thread may still run when the process ends
+    return *buffers;
+  }
+
+  // The smallest that is large enough, but not four times too large; or a new one.
+  at::Tensor take(int64_t bytes) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto found = free_.lower_bound(bytes);
+      if (found != free_.end() && found->first <= 4 * bytes) {
+        at::Tensor buffer = std::move(found->second);
+        kept_ -= found->first;
+        free_.erase(found);
+        return buffer;
+      }
+    }
+    return at::empty({bytes}, at::kByte);
+  }
+
+  // Keep a buffer for the next call. Of too much memory, the buffers least like it go.
+  void give(at::Tensor buffer) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const int64_t bytes = buffer.numel();
+    while (!free_.empty() && kept_ + bytes > kLimit) {
+      const auto other = free_.begin()->first * 2 < bytes ? free_.begin() : std::prev(free_.end());
+      kept_ -= other->first;
+      free_.erase(other);
+    }
+    if (bytes > kLimit) return;
+    kept_ += bytes;
+    free_.emplace(bytes, std::move(buffer));
+  }
+
+ private:
+  static constexpr int64_t kLimit = int64_t(1) << 30;
+  std::mutex mutex_;
+  std::multimap<int64_t, at::Tensor> free_;
+  int64_t kept_ = 0;
+};
+
+// A tensor whose memory is given back at the end of the call.
+class Borrowed {
+ public:
+  Borrowed(int64_t numbers, const at::Tensor& like)
+      : buffer_(Buffers::all().take(std::max<int64_t>(1, numbers * like.element_size()))),
+        tensor(at::from_blob(buffer_.data_ptr(), {numbers}, like.options())) {}
+  ~Borrowed() { Buffers::all().give(std::move(buffer_)); }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+
+ private:
+  at::Tensor buffer_;
+
+ public:
+  const at::Tensor tensor;
+};
+
+}  // namespace torchcaps

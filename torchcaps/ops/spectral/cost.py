@@ -1,0 +1,117 @@
+"""What a convolution costs directly and in the frequency domain, and how its grid is best cut for the latter.
+
+Costs are in operations of a matrix product, measured with one thread and with two: transforming a number to its
+spectrum and back takes as long as a hundred of them, and matrices of few rows are multiplied as if they had more.
+"""
+
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+Pair = tuple[int, int]
+
+SURELY = 1.2  # how many times as fast the spectral way must seem
+CALL = 2e7  # what a call costs beside its work
+PADDED = 16  # rows, columns or depth that a product of matrices has more, as it seems
+DIGEST = 10  # for each weight, where kept spectra are asked for
+MOST_TILES = 8  # along an axis
+KERNEL_BYTES = 256 << 20  # that the spectra of a kernel may take
+
+
+class Shape(NamedTuple):
+    """A convolution: batch, channels below and above, and for both axes image, kernel, stride and padding."""
+
+    b: int
+    c: int
+    o: int
+    image: Pair
+    kernel: Pair
+    stride: Pair
+    padding: Pair
+
+    @property
+    def out(self) -> Pair:
+        """Height and width of the output."""
+        h, w = (
+            (size + 2 * pad - k) // s + 1
+            for size, k, s, pad in zip(self.image, self.kernel, self.stride, self.padding, strict=True)
+        )
+        return h, w
+
+    @property
+    def taps(self) -> Pair:
+        """Height and width of the kernel in one phase of the stride."""
+        h, w = (-(-k // s) for k, s in zip(self.kernel, self.stride, strict=True))
+        return h, w
+
+
+class Uses(NamedTuple):
+    """What a call is for: gradients of the image and of the kernel, or with the kernel's spectra at hand."""
+
+    of_x: bool
+    of_w: bool
+    kept: bool
+
+
+@lru_cache(maxsize=4096)
+def transform(shape: Shape, uses: Uses, bytes_: int = 4, *, forced: bool = False) -> Pair | None:
+    """The size of the transforms with which the spectral way is the faster one, surely; None if it is not.
+
+    >>> capsnet = Shape(128, 256, 256, (20, 20), (9, 9), (2, 2), (0, 0))
+    >>> transform(capsnet, Uses(of_x=True, of_w=True, kept=False))
+    (10, 10)
+    >>> transform(capsnet._replace(b=8), Uses(of_x=True, of_w=True, kept=False)) is None
+    True
+    """
+    if min(shape.kernel) < 5 or min(shape.out) < 1:
+        return None
+    cuts = [n for n in _cuts(shape) if _slots(n) * shape.o * _depth(shape) * bytes_ <= KERNEL_BYTES or forced]
+    if not cuts:
+        return None
+    best = min(cuts, key=lambda n: spectral(shape, n, uses))
+    return best if forced or SURELY * spectral(shape, best, uses) < direct(shape, uses) else None
+
+
+def direct(shape: Shape, uses: Uses) -> float:
+    """Two for every product of a pixel and a weight, forward and for each gradient."""
+    products = shape.b * shape.out[0] * shape.out[1] * shape.kernel[0] * shape.kernel[1] * shape.c * shape.o
+    return 2.0 * products * (1 + uses.of_x + uses.of_w)
+
+
+def spectral(shape: Shape, n: Pair, uses: Uses) -> float:
+    """The products of matrices, and every transform of the three spectra."""
+    slots, depth = _slots(n), _depth(shape)
+    rows = shape.b * _tiles(shape, n)
+    lanes = [-(-c // 16) * 16 / c for c in (shape.c, shape.o)]
+    signal, kernel = slots * rows * depth * lanes[0], slots * shape.o * depth * lanes[0]
+    result = slots * rows * shape.o * lanes[1]
+    back = uses.of_x or uses.of_w
+    transformed = signal * (1 + uses.of_x + uses.of_w) + result * (1 + back)
+    transformed += 0 if uses.kept else kernel * (1 + uses.of_x + uses.of_w)
+    multiplied = 2 * slots * (rows + PADDED) * (depth + PADDED) * (shape.o + PADDED) * (1 + uses.of_x + uses.of_w)
+    looked_at = DIGEST * shape.o * shape.c * shape.kernel[0] * shape.kernel[1] if uses.kept else 0
+    return multiplied + transformed * (60 + 4 * max(n)) + looked_at + CALL * (1 + back)
+
+
+def _cuts(shape: Shape) -> list[Pair]:
+    """Transforms that leave few outputs over when the grid is cut into some tiles."""
+    high, wide = (
+        sorted({-(-out // tiles) + taps - 1 for tiles in range(1, min(out, MOST_TILES) + 1)})
+        for out, taps in zip(shape.out, shape.taps, strict=True)
+    )
+    return list(product(high, wide))
+
+
+def _slots(n: Pair) -> int:
+    """Three real numbers for every pair of conjugate frequencies, one for each that is its own conjugate."""
+    real = (2 - n[0] % 2) * (2 - n[1] % 2)
+    return 3 * (n[0] * n[1] - real) // 2 + real
+
+
+def _tiles(shape: Shape, n: Pair) -> int:
+    h, w = (-(-out // (size - taps + 1)) for out, size, taps in zip(shape.out, n, shape.taps, strict=True))
+    return h * w
+
+
+def _depth(shape: Shape) -> int:
+    return shape.c * shape.stride[0] * shape.stride[1]
