@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oldest smoke sanitize docs pages dist check format bench-speed clean
+.PHONY: help setup demo test test-oldest smoke sanitize docs pages dist check format bench-speed bench-gpu clean
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */\t/' | expand -t16
@@ -59,7 +59,7 @@ dist: setup  ## sdist and wheel in dist/, checked, and the wheel tried alone in 
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
-	$(BIN)/python -m pages.wheel dist
+	$(BIN)/python .ci/wheel.py dist
 
 pages: setup  ## those pages of the site that programs write: findings, choosing a routing, command line, figures
 	$(BIN)/python -m pages
@@ -77,6 +77,9 @@ format: setup  ## what check would complain about, mended where it can be
 bench-speed: setup  ## time and memory of layers, networks and models against textbook code (twelve minutes), docs/speed.md
 	$(BIN)/python -m benchmarks.speed --json benchmarks/results/speed.json
 	$(BIN)/python -m benchmarks.speed.report benchmarks/results/speed.json --out docs
+
+bench-gpu: setup  ## on a card: every routing checked, then time and memory, written to benchmarks/results/gpu-<card>
+	$(BIN)/python -m benchmarks.gpu
 
 clean:  ## remove what was built
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -22,6 +22,12 @@ PARTS = {
     "ops": ("Passes", ["torchcaps.ops"]),
 }
 
+ONLY = {
+    "torchcaps.ops": ("plainly", "status"),
+    "torchcaps.report": ("Section", "report_on", "write_report"),
+}
+"""Of these, what users call; the rest is there for the parts above."""
+
 
 def modules() -> list[str]:
     """Every module that the reference shows."""
@@ -31,7 +37,7 @@ def modules() -> list[str]:
 def public(name: str) -> dict[str, object]:
     """The names that a module offers: those it says so of, or those without an underscore that are its own."""
     module = importlib.import_module(name)
-    listed = getattr(module, "__all__", None)
+    listed = ONLY.get(name) or getattr(module, "__all__", None)
     if listed is None:
         listed = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == name]
     return {key: getattr(module, key) for key in listed if not key.startswith("_")}
@@ -39,8 +45,12 @@ def public(name: str) -> dict[str, object]:
 
 def page(title: str, names: list[str]) -> str:
     """A page that asks for the docstrings of some modules."""
-    asked = (f"## {name}\n\n::: {name}\n    options:\n      heading_level: 3\n" for name in names)
-    return "\n".join([f"# {title}\n", *asked])
+    return "\n".join([f"# {title}\n", *map(_asked, names)])
+
+
+def _asked(name: str) -> str:
+    members = f"      members: [{', '.join(ONLY[name])}]\n" if name in ONLY else ""
+    return f"## {name}\n\n::: {name}\n    options:\n      heading_level: 3\n{members}"
 
 
 def write(folder: Path) -> None:

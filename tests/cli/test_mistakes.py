@@ -15,6 +15,7 @@ COMMANDS = (
     "attack",
     "bench",
     "data",
+    "compare",
     "demo",
     "doctor",
     "evaluate",

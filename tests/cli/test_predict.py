@@ -208,7 +208,8 @@ def test_pictures_of_couplings(give, capsnet, folder, tmp_path):
     assert done.exit_code == 0, done.exception
     assert {path.name for path in to.iterdir()} == {"0.png", "0-2.png", "1.png", "2.png"}
     for path in to.iterdir():
-        assert Image.open(path).size[0] > 300
+        with Image.open(path) as picture:
+            assert picture.size[0] > 300
     again = invoke(folder / "0.png", "--explain", "--to", to)
     assert "is not an empty folder" in str(again.exception)
     assert "give both" in str(invoke(folder / "0.png", "--to", tmp_path / "other").exception)

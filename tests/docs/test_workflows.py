@@ -71,6 +71,6 @@ def test_extras_of_the_start_page_are_those_there_are():
 
 
 def test_the_version_is_the_same_everywhere():
-    version = re.search(r'"(.+)"', (ROOT / "torchcaps/_version.py").read_text())[1]
+    version = re.search(r'= "(.+)"', (ROOT / "torchcaps/_version.py").read_text())[1]
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
     assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()

@@ -60,7 +60,8 @@ def gather(artefact: Artefact, scale: Scale, results: Mapping[str, Line]) -> Gat
     Args:
         results: of all jobs, by name: see `store.results`.
     """
-    stored = [line["seed"] + 1 for line in results.values() if line.get("artefact") == artefact.id]
+    seeds = [line["seed"] for line in results.values() if line.get("artefact") == artefact.id]
+    stored = [seed + 1 - artefact.first_seed for seed in seeds]
     jobs = artefact.judgings(scale, max([artefact.budgets[scale].seeds, *stored]))
     found = {(job.row, job.seed): results[job.name] for job in jobs if job.name in results}
     done = {key: line for key, line in found.items() if line["state"] == store.DONE}

@@ -23,17 +23,19 @@ def run(
     *,
     seeds: int | None = None,
     say: Say = print,
+    title: str = "",
 ) -> Counter[str]:
     """Do what is left to do, and count how jobs ended.
 
     Args:
         seeds: instead of as many as the scale has.
         say: for what people must know.
+        title: of the progress; "bench" and the scale if empty.
     """
     mend(place, say)
     todo = plan(artefacts, scale, place, seeds=seeds)
     states: Counter[str] = Counter()
-    with Progress(todo, title=f"bench {scale}") as progress:
+    with Progress(todo, title=title or f"bench {scale}") as progress:
         together = [unit for unit in todo.units if not unit.alone]
         alone = [[unit] for unit in todo.units if unit.alone]
         for event in chain.from_iterable(executor(units, place) for units in [together, *alone] if units):

@@ -13,6 +13,7 @@ from torchcaps._version import __version__
 from torchcaps.cli import (
     attack,
     bench,
+    compare,
     data,
     demo,
     doctor,
@@ -36,6 +37,7 @@ app = typer.Typer(
     help="Capsule networks: train them, judge them, look inside.",
 )
 app.command()(attack.attack)
+app.command()(compare.compare)
 app.command()(demo.demo)
 app.command()(doctor.doctor)
 app.command()(evaluate.evaluate)

@@ -25,6 +25,14 @@ class Batch(NamedTuple):
 class Dataset:
     """Samples by index. What is random in a sample depends on (seed, epoch, index) alone.
 
+    >>> class Noise(Dataset):
+    ...     def __len__(self):
+    ...         return 4
+    ...     def batch(self, index, epoch=0):
+    ...         return Batch(torch.rand(len(index), *self.image_shape), index[:, None] % 2)
+    >>> [len(batch.labels) for batch in Noise(("a", "b"), (1, 2, 2)).batches(3)]
+    [3, 1]
+
     Args:
         classes: the names of the classes.
         image_shape: channels, height, width.

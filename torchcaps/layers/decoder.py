@@ -15,6 +15,13 @@ Image = tuple[int, int, int]
 class Decoder(nn.Module):
     """Reconstructs an image from the class capsules of its parse.
 
+    >>> class Mean(Decoder):
+    ...     def draw(self, code):
+    ...         return code.mean(-1)[:, None, None, None].expand(-1, *self.image)
+    >>> parse = Parse(torch.rand(2, 3), [Capsules(torch.rand(2, 1, 1, 3, 4), torch.rand(2, 1, 1, 3))], [], [])
+    >>> Mean(CapsShape((1, 1), 3, 4), (1, 8, 8))(parse).shape
+    torch.Size([2, 1, 8, 8])
+
     Args:
         classes: the shape of the class capsules.
         image: channels, height and width.

@@ -71,7 +71,11 @@ def list_models(pattern: str = "*") -> list[str]:
 
 
 def card(name: str) -> Card:
-    """The card of a model; an unknown name is answered with the nearest ones."""
+    """The card of a model; an unknown name is answered with the nearest ones.
+
+    >>> card("tsai2020/inverted_simple").image
+    (3, 32, 32)
+    """
     if name in CARDS:
         return CARDS[name]
     near = difflib.get_close_matches(name, CARDS, n=3, cutoff=0.4)

@@ -16,6 +16,7 @@ from torchcaps.ops.fold import convolve, multiply
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
+from torchcaps.ops.stored import attend_stored, store, worth_storing
 from torchcaps.ops.votes import Bias, Children, Maps, PerChild, PerPair, PerParent, Poses
 
 _plain = False
@@ -64,7 +65,15 @@ def moments(
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """Inside, the passes are ordinary torch, on every device."""
+    """Inside, the passes are ordinary torch, on every device.
+
+    >>> layer = CapsuleLayer(CapsShape((2, 2), 3, 4), n=5)
+    >>> below = Capsules(torch.rand(1, 2, 2, 3, 4), torch.rand(1, 2, 2, 3))
+    >>> with plainly():
+    ...     pose = layer(below).pose
+    >>> torch.allclose(pose, layer(below).pose, atol=1e-5)
+    True
+    """
     global _plain
     before, _plain = _plain, True
     try:
@@ -111,6 +120,7 @@ def _whole(*tensors: Tensor | None) -> list[Tensor | None]:
 
 __all__ = [
     "attend",
+    "attend_stored",
     "combine",
     "convolve",
     "moments",
@@ -123,5 +133,7 @@ __all__ = [
     "plainly",
     "score",
     "status",
+    "store",
     "triton",
+    "worth_storing",
 ]

@@ -123,6 +123,13 @@ def read_run(folder: Path) -> Facts:
 def load_run(directory: str | Path, model: Model | None = None) -> Run:
     """A training that `fit` or `torchcaps train` kept; of an unfinished one, what its last checkpoint holds.
 
+    >>> from tempfile import TemporaryDirectory
+    >>> from torchcaps.train import fit
+    >>> with TemporaryDirectory() as folder:
+    ...     run = fit("peer2021/sign", "sign", out=folder, steps=2, images=64, batch_size=32, quiet=True)
+    ...     load_run(folder).classes
+    ('negative', 'positive')
+
     Args:
         model: a network put together by hand, built as it was for the training: it gets the weights back.
     """

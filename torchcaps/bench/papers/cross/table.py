@@ -17,11 +17,10 @@ from torchcaps.bench.artefact import Artefact, Budget, Row
 from torchcaps.bench.claims import every, greater, some
 from torchcaps.bench.evidence import At
 from torchcaps.bench.jobs import MeasureSpec
+from torchcaps.bench.losses import LOSSES
 from torchcaps.bench.table import Cell, Form, TableSpec
 from torchcaps.routing import ROUTINGS
 
-LOSSES = {"inverted_attention": "ce", "em": "spread"}
-"""Of their papers. Under the others' margin loss EM stays at chance, and inverted attention has no lengths."""
 CONVNETS = {"convnet_fc": "ConvNet-FC", "convnet_avg": "ConvNet-Avg", "convnet_cr": "ConvNet-CR"}
 TESTS = (
     MeasureSpec("accuracy", {"view": "clean", "count": 10_000}),
