@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test smoke sanitize check format bench-speed clean
+.PHONY: help setup demo test test-oldest smoke sanitize docs pages dist check format bench-speed bench-gpu clean
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */\t/' | expand -t16
@@ -18,6 +18,18 @@ setup: .venv/ready  ## the virtual environment
 
 demo: setup  ## capsules and convolutions on digits: a table, and demo/report.html (four minutes)
 	$(BIN)/torchcaps demo
+
+OLDEST = $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
+TOOLS = beartype hypothesis kornia pytest pytest-timeout pytest-xdist
+
+test-oldest:  ## the library's tests with the oldest torch that the metadata allows, in a virtual environment of their own
+	mkdir -p build
+	grep -vE '^(torch|triton)==' constraints.txt > build/oldest.txt
+	$(PYTHON) -m venv build/oldest
+	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check -c build/oldest.txt \
+		"torch==$(OLDEST).*" -e ".[attacks,bench,export,sklearn]" $(TOOLS)
+	OMP_NUM_THREADS=1 build/oldest/bin/python -m pytest -n $(CORES) --dist worksteal \
+		tests/contracts tests/layers tests/losses tests/models tests/routing tests/test_export.py tests/test_network.py
 
 test: setup  ## all tests, in parallel
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) --dist worksteal
@@ -38,7 +50,21 @@ sanitize: setup  ## the tests of the native passes under AddressSanitizer and Un
 	$(SANITIZED) -c "from torchcaps.ops import native; assert native.status() == 'native', native.status()"
 	$(SANITIZED) -m pytest -x -n $(CORES) --dist worksteal --capture=sys tests/ops tests/routing tests/contracts/test_routing.py
 
-check: setup  ## format, lint, types, direction of imports
+docs: setup  ## the site in build/site; a link that leads nowhere is an error
+	$(BIN)/zensical build --strict
+	$(BIN)/python -m pages.links build/site
+
+dist: setup  ## sdist and wheel in dist/, checked, and the wheel tried alone in an empty virtual environment
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/python .ci/wheel.py dist
+
+pages: setup  ## those pages of the site that programs write: findings, choosing a routing, command line, figures
+	$(BIN)/python -m pages
+
+check: setup docs  ## format, lint, types, direction of imports, the site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -51,6 +77,9 @@ format: setup  ## what check would complain about, mended where it can be
 bench-speed: setup  ## time and memory of layers, networks and models against textbook code (twelve minutes), docs/speed.md
 	$(BIN)/python -m benchmarks.speed --json benchmarks/results/speed.json
 	$(BIN)/python -m benchmarks.speed.report benchmarks/results/speed.json --out docs
+
+bench-gpu: setup  ## on a card: every routing checked, then time and memory, written to benchmarks/results/gpu-<card>
+	$(BIN)/python -m benchmarks.gpu
 
 clean:  ## remove what was built
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

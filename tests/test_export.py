@@ -1,6 +1,7 @@
 """ONNX files: every routing gives in onnxruntime what it gives in torch, and a file that does not is not written."""
 
 import json
+import os
 import sys
 from functools import partial
 
@@ -129,13 +130,40 @@ def test_a_file_that_differs_is_not_written(tmp_path, monkeypatch):
     before = target.read_bytes()
     monkeypatch.setattr(export, "to_onnx", lambda *_: _Saved(before))
     with pytest.raises(ExportError, match=r"the scores of 1 images differ by .* nothing was written"):
-        export_onnx(small(scale=1.01), target, (1, 3, 3))
+        export_onnx(small(scale=1.01), target, (1, 3, 3), overwrite=True)
     monkeypatch.setattr(export, "to_onnx", lambda *_: _Saved(b"no onnx"))
     with pytest.raises(ExportError, match="onnxruntime cannot run what was written"):
-        export_onnx(small(), target, (1, 3, 3))
+        export_onnx(small(), target, (1, 3, 3), overwrite=True)
     assert target.read_bytes() == before
     assert list(tmp_path.iterdir()) == [target]
     assert isinstance(first, Exported)
+
+
+def test_nothing_else_is_replaced(tmp_path):
+    """Only a regular .onnx file, and that only if it is said: no other file, no link, no device and no pipe."""
+    target = tmp_path / "net.onnx"
+    os.mkfifo(tmp_path / "pipe.onnx")
+    (tmp_path / "link.onnx").symlink_to(tmp_path / "pipe.onnx")
+    (tmp_path / "dangling.onnx").symlink_to(tmp_path / "nowhere")
+    for name in ("net.onnx", "weights.pt", "no_ending"):
+        (tmp_path / name).write_bytes(b"mine")
+    refused = {
+        "net.onnx": "is there already: --force",
+        "weights.pt": "a name that ends in .onnx",
+        "no_ending": "a name that ends in .onnx",
+        "pipe.onnx": "is no regular file",
+        "link.onnx": "is no regular file",
+        "dangling.onnx": "is no regular file",
+    }
+    before = {path.name: path.lstat().st_ino for path in tmp_path.iterdir()}
+    for name, message in refused.items():
+        for overwrite in (False, True) if name != "net.onnx" else (False,):
+            with pytest.raises((ValueError, OSError), match=message):
+                export_onnx(small(), tmp_path / name, (1, 3, 3), overwrite=overwrite)
+    assert {path.name: path.lstat().st_ino for path in tmp_path.iterdir()} == before
+    assert target.read_bytes() == b"mine"
+    export_onnx(small(), target, (1, 3, 3), overwrite=True)
+    assert run(target, torch.rand(2, 1, 3, 3))["scores"].shape == (2, 3)
 
 
 class _Saved:

@@ -53,7 +53,12 @@ class Exported(NamedTuple):
 
 
 def export_onnx(
-    model: Model, path: str | Path, image_shape: tuple[int, int, int], metadata: Mapping[str, str] | None = None
+    model: Model,
+    path: str | Path,
+    image_shape: tuple[int, int, int],
+    metadata: Mapping[str, str] | None = None,
+    *,
+    overwrite: bool = False,
 ) -> Exported:
     """Write a network as one ONNX file, in single precision, for any number of `images` of one shape.
 
@@ -71,13 +76,10 @@ def export_onnx(
         image_shape: channels, height and width.
         metadata: what the file tells besides, by name, such as its classes and how an image becomes this size; that
             images are numbers from 0 to 1, and their shape, it always tells.
+        overwrite: whether a file that is there may be replaced.
     """
+    target = check_target(path, overwrite=overwrite)
     _need_extra()
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no directory {target.parent} to write {target.name} into")
-    if target.is_dir():
-        raise IsADirectoryError(f"{target} is a directory: give the name of a file, such as {target / 'model.onnx'}")
     own = copy.deepcopy(model).to("cpu", torch.float32).eval()
     own.decoder = None
     size = sum(t.numel() * t.element_size() for t in own.state_dict().values())
@@ -102,6 +104,22 @@ def export_onnx(
         partial.unlink(missing_ok=True)
     shapes: dict[str, tuple[int | str, ...]] = {name: ("batch", *t.shape[1:]) for name, t in outputs.items()}
     return Exported(target, shapes, OPSET, target.stat().st_size, difference)
+
+
+def check_target(path: str | Path, *, overwrite: bool = False) -> Path:
+    """A place where a network may be written: a new .onnx file, or a regular one that may be replaced."""
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a directory: give the name of a file, such as {target / 'model.onnx'}")
+    if target.suffix != ".onnx":
+        raise ValueError(f"{target} is not allowed: what is written is ONNX, so give a name that ends in .onnx")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"there is no directory {target.parent} to write {target.name} into")
+    if target.is_symlink() or (target.exists() and not target.is_file()):
+        raise FileExistsError(f"{target} is no regular file, and is not replaced: give another name")
+    if target.exists() and not overwrite:
+        raise FileExistsError(f"{target} is there already: --force (overwrite=True) replaces it")
+    return target
 
 
 def named(parse: Parse) -> Outputs:

@@ -31,7 +31,12 @@ def infer(model: Model, images: Float[Tensor, "b c h w"], record: Record = "none
 
 
 def ready(model: Model, images: Tensor) -> Tensor:
-    """Images on the device and in the precision that a model wants."""
+    """Images on the device and in the precision that a model wants.
+
+    >>> from torchcaps.models import create_model
+    >>> ready(create_model("chen2019/lenet").double(), torch.rand(1, 1, 28, 28)).dtype
+    torch.float64
+    """
     like = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0))
     return images.to(like.device, like.dtype)
 

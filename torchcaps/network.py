@@ -24,6 +24,13 @@ CONFIG, WEIGHTS, FORMAT = "config.json", "model.safetensors", 2
 class Model(nn.Module):
     """A network that returns a `Parse`.
 
+    >>> class Brightness(Model):
+    ...     def forward(self, x, record="none"):
+    ...         bright = x.mean((1, 2, 3))
+    ...         return Parse(torch.stack([-bright, bright], 1), [], [], [])
+    >>> Brightness(loss=CrossEntropy())(torch.ones(1, 1, 2, 2)).scores
+    tensor([[-1.,  1.]])
+
     Attributes:
         loss: from class scores and multi-hot targets to a number; what the paper trains with, unless chosen otherwise.
         decoder: from a parse and labels to images, or None.
@@ -85,6 +92,12 @@ def write_weights(model: Model, directory: str | Path, facts: dict[str, Any]) ->
     """Write a network's weights, and beside them the name and options to build it with; both are covered by checksums.
 
     Without the second file, which is written last, the first counts for nothing.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     target = write_weights(ConvNet(nn.Linear(2, 2)), folder, {"name": "custom", "options": {}})
+    ...     sorted(path.name for path in target.iterdir())
+    ['config.json', 'model.safetensors']
     """
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)
@@ -99,7 +112,11 @@ def write_weights(model: Model, directory: str | Path, facts: dict[str, Any]) ->
 
 
 def has_plain_recipe(model: Model) -> bool:
-    """Whether a network can be built again from names and numbers alone."""
+    """Whether a network can be built again from names and numbers alone.
+
+    >>> has_plain_recipe(ConvNet(nn.Linear(2, 2)))
+    False
+    """
     return bool(model.recipe) and all(map(_is_plain, model.recipe["options"].values()))
 
 

@@ -10,7 +10,13 @@ Schedule = Callable[[Sequence[CapsuleLayer], Capsules, Record], list[list[State]
 
 
 def sequential(layers: Sequence[CapsuleLayer], primary: Capsules, record: Record = "none") -> list[list[State]]:
-    """Layer by layer, each routed to its end before the next begins (Sabour et al. 2017, Hinton et al. 2018)."""
+    """Layer by layer, each routed to its end before the next begins (Sabour et al. 2017, Hinton et al. 2018).
+
+    >>> layer = CapsuleLayer(CapsShape((2, 2), 3, 4), n=5)
+    >>> history = sequential([layer], Capsules(torch.rand(1, 2, 2, 3, 4), torch.rand(1, 2, 2, 3)), "all")
+    >>> len(history[0]), history[0][-1].pose.shape
+    (3, torch.Size([1, 1, 1, 5, 4]))
+    """
     history: list[list[State]] = []
     below = primary
     for layer in layers:
@@ -26,6 +32,11 @@ def concurrent(
 
     What a routing remembers is applied to the current votes, which change from sweep to sweep. A step whose result
     cannot reach the output is left out, unless a record asks for it.
+
+    >>> layer = CapsuleLayer(CapsShape((2, 2), 3, 4), n=5)
+    >>> history = concurrent([layer], Capsules(torch.rand(1, 2, 2, 3, 4), torch.rand(1, 2, 2, 3)), "all", iters=2)
+    >>> len(history[0])
+    2
 
     Args:
         iters: sweeps in all; the most that any layer's routing asks for if not given.

@@ -18,7 +18,10 @@ RECORDS: tuple[Record, ...] = ("none", "last", "all")
 
 
 def check_record(record: str) -> None:
-    """Refuse a record that is none of the three."""
+    """Refuse a record that is none of the three.
+
+    >>> check_record("last")
+    """
     if record not in RECORDS:
         raise ValueError(f"record={record!r} is not allowed: choose one of {', '.join(map(repr, RECORDS))}")
 

@@ -28,6 +28,11 @@ PerParent = Float[Tensor, "b h w j"]
 class Votes:
     """What the children of every parent position say, under the maps `w`.
 
+    >>> layer = CapsuleLayer(CapsShape((2, 2), 3, 4), n=5)
+    >>> votes = layer.votes(Capsules(torch.rand(1, 2, 2, 3, 4), torch.rand(1, 2, 2, 3)))
+    >>> votes.attention().shape, votes.attend()[0].shape
+    (torch.Size([1, 1, 1, 12, 5]), torch.Size([1, 1, 1, 5, 4]))
+
     Args:
         below: the children, on their grid.
         w: for each child and parent a map from the columns of u to the columns of the vote.

@@ -8,6 +8,10 @@ from torch import Tensor, nn
 Pair = int | tuple[int, int]
 
 
+class TooSmallError(ValueError):
+    """A grid, or an image, that is smaller than a window over it."""
+
+
 def pair(value: Pair, what: str) -> tuple[int, int]:
     """An integer, or two, as (height, width).
 
@@ -66,7 +70,7 @@ class Windows(nn.Module):
             if min(values) < least:
                 raise ValueError(f"{name}={values} is not allowed: each number must be at least {least}")
         if any(k > g for k, g in zip(self.window, padded, strict=True)):
-            raise ValueError(
+            raise TooSmallError(
                 f"window={self.window} is larger than the grid {self.grid} with padding={self.padding}: "
                 f"allowed are windows up to {padded}, or window=None for the whole grid"
             )

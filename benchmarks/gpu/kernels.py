@@ -8,13 +8,14 @@ run goes on where one was stopped; `--few` compiles a handful, for the tests.
 
 import argparse
 import fnmatch
+import itertools
 import json
 import os
 import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -39,11 +40,13 @@ SHAPES = {
     "conv 288×4×4→32×4×4, batch 8": Sizes(288, 4, 4, 392, 32, 4),
     "conv 72×8→8×8, batch 32": Sizes(72, 8, 1, 1152, 8, 8),
 }
+MANY = "FC 2048×8→100×16, batch 32"
 ODD = {
     "FC 512×64→10×64, batch 32": Sizes(512, 64, 1, 32, 10, 64),
     "FC 30×100→3×100, batch 7": Sizes(30, 100, 1, 7, 3, 100),
     "conv 27×3×5→7×5×3, batch 5": Sizes(27, 3, 5, 45, 7, 3),
     "FC 6×1→2×1, batch 1000": Sizes(6, 1, 1, 1000, 2, 1),
+    "FC 1×8→10×16, batch 1": Sizes(1, 8, 1, 1, 10, 16),
 }
 KINDS = {"float32": torch.float32, "TF32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -91,22 +94,23 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """Usual calls in every kind of number; other calls and shapes in single precision."""
+    """Usual calls, in single precision first; then other kinds of numbers, other calls and odd shapes."""
     for operator, usual in USUAL.items():
         for shape in SHAPES:
-            for kind in KINDS:
-                yield Case(operator, shape, kind, usual)
-        for options in VARIANTS[operator]:
-            for shape in ("FC 1152×8→10×16, batch 128", "FC 2048×8→100×16, batch 32"):
-                yield Case(operator, shape, "float32", options)
+            yield Case(operator, shape, "float32", usual)
+    for operator, usual in USUAL.items():
+        for kind, shape in itertools.product(("TF32", "bfloat16", "float16"), list(SHAPES)[::2]):
+            yield Case(operator, shape, kind, usual)
+        for options, shape in zip(VARIANTS[operator], itertools.cycle(("FC 1152×8→10×16, batch 128", MANY))):
+            yield Case(operator, shape, "float32", options)
         for shape in ODD:
             yield Case(operator, shape, "float32", usual)
 
 
-FEW = [
-    Case("moments", "FC 1152×8→10×16, batch 128", "float32", USUAL["moments"]),
-    Case("attend", "FC 2048×8→100×16, batch 32", "bfloat16", USUAL["attend"]),
-]
+FEW = {
+    Case("moments", "FC 1152×8→10×16, batch 128", "float32", USUAL["moments"]): ("sm_75", "sm_90", "gfx942"),
+    Case("attend", "FC 2048×8→100×16, batch 32", "bfloat16", USUAL["attend"]): ("sm_80", "gfx1100"),
+}
 
 
 def call_of(case: Case, arch: Arch) -> Call:
@@ -187,17 +191,26 @@ def _nvidia(cubin: bytes) -> dict[str, int]:
         told = subprocess.run([tool, "-res-usage", file.name], capture_output=True, text=True, check=True).stdout
     found = re.search(r"REG:(\d+) STACK:(\d+)", told)
     assert found is not None, told
-    return {"registers": int(found[1]), "spilled": int(found[2]), "code": len(cubin)}
+    return {"registers": int(found[1]), "spilled": int(found[2])}
 
 
 def _amd(assembly: str) -> dict[str, int]:
-    """Vector registers of a thread, and how many of them and of the scalar ones are spilled."""
-    count = {key: int(re.findall(rf"\.{key}:\s*(\d+)", assembly)[0]) for key in AMD}
-    spilled = count["vgpr_spill_count"] + count["sgpr_spill_count"]
-    return {"registers": count["vgpr_count"], "spilled": spilled, "code": len(assembly)}
+    """Vector registers of a thread, and bytes that it spills to memory; scalar ones go to the lanes of a vector."""
+    used, spilled = (int(re.findall(rf"\.{key}:\s*(\d+)", assembly)[0]) for key in ("vgpr_count", "vgpr_spill_count"))
+    return {"registers": used, "spilled": 4 * spilled}
 
 
-AMD = ("vgpr_count", "vgpr_spill_count", "sgpr_spill_count")
+def read(path: Path) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    """What was compiled, by card, pass, shape, kind of numbers and options."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return {tuple(line["case"]): line["kernels"] for line in lines}
+
+
+def keys(archs: Sequence[str], *, few: bool = False) -> Iterator[tuple[tuple[str, ...], Case]]:
+    """Every case for every card, under the name of its line."""
+    for case in FEW if few else cases():
+        for arch in FEW[case] if few else archs:
+            yield (arch, case.operator, case.shape, case.kind, _told(case.options)), case
 
 
 def main() -> None:
@@ -207,26 +220,20 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="lines are added to it; those that it has are kept")
     parser.add_argument("--few", action="store_true")
     options = parser.parse_args()
-    done = set()
-    if options.json and options.json.exists():
-        done = {tuple(json.loads(line)["case"]) for line in options.json.read_text().splitlines()}
+    done = read(options.json) if options.json else {}
     begin = time.perf_counter()
-    for case in FEW if options.few else cases():
-        for name in options.archs:
-            key = (name, case.operator, case.shape, case.kind, _told(case.options))
-            if key in done or not any(fnmatch.fnmatch(" ".join(key[1:4]), pattern) for pattern in options.match):
-                continue
-            rows = [compiled(kernel, launch, ARCHS[name]) for kernel, launch in launches(case, ARCHS[name]).items()]
-            if options.json:
-                with options.json.open("a") as file:
-                    file.write(json.dumps({"case": key, "kernels": rows}, ensure_ascii=False) + "\n")
-            for row in rows:
-                most = ARCHS[name].shared
-                good = not row["spilled"] and int(row["shared"]) <= most
-                print(
-                    f"[{time.perf_counter() - begin:5.0f} s] {'ok ' if good else 'BAD'} {' | '.join(key)}: {row}",
-                    flush=True,
-                )
+    for key, case in keys(options.archs, few=options.few):
+        if key in done or not any(fnmatch.fnmatch(" ".join(key[1:4]), pattern) for pattern in options.match):
+            continue
+        arch = ARCHS[key[0]]
+        rows = [compiled(kernel, launch, arch) for kernel, launch in launches(case, arch).items()]
+        if options.json:
+            with options.json.open("a") as file:
+                file.write(json.dumps({"case": key, "kernels": rows}, ensure_ascii=False) + "\n")
+        for row in rows:
+            good = not row["spilled"] and int(row["shared"]) <= arch.shared
+            seconds = time.perf_counter() - begin
+            print(f"[{seconds:5.0f} s] {'ok ' if good else 'BAD'} {' | '.join(key)}: {row}", flush=True)
 
 
 def _told(options: Options) -> str:

@@ -1,6 +1,6 @@
 """What the kernels gain, on paper: bytes moved and operations, and the least time that these take on four cards.
 
-    python -m benchmarks.gpu.model [--out docs/gpu-model.md]
+    python -m benchmarks.gpu.model
 
 Nothing here is measured. A step is traced without computing it, ours and the textbook's. A kernel takes as long as its
 bytes at the memory's speed or its operations at the card's, whichever is longer; a step is the sum of its kernels.
@@ -12,10 +12,8 @@ Launches, caches and whatever else makes a real card slower are left out, for al
 - *torchcaps*: the kernels, with what they are padded by, and around them the rest of the step as it is.
 """
 
-import argparse
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from pathlib import Path
+import fnmatch
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -25,18 +23,11 @@ from torch.fx import Graph, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils.flop_counter import flop_registry
 
-from benchmarks import textbook
 from benchmarks.gpu.cards import CARDS, Card
 from benchmarks.gpu.passes import cost_of_pass
-from benchmarks.speed import layers
+from benchmarks.gpu.workloads import workloads
 from benchmarks.speed.result import Mode
 from benchmarks.speed.tables import number, table
-from benchmarks.twin import twin_of
-from torchcaps.layers import CapsuleLayer
-from torchcaps.models import card, create_model
-from torchcaps.network import CapsNet, Model
-from torchcaps.routing import ROUTINGS
-from torchcaps.types import CapsShape, Capsules
 
 FREE = ("aten::_unsafe_view", "aten::detach", "prim::device")
 KERNELS = [  # beside matrix products: what a compiler does not compute number by number
@@ -59,28 +50,6 @@ class Cost(NamedTuple):
         """The least time on a card."""
         products = card.of_kernels if self.ours else card.single
         return max(self.bytes / card.bandwidth, self.products / products + self.others / card.single)
-
-
-class _Layer(nn.Module):
-    """A layer and the way to run it, as a module."""
-
-    def __init__(self, layer: CapsuleLayer, run: Callable[..., tuple[Tensor, Tensor]]) -> None:
-        super().__init__()
-        self.layer, self.run = layer, run
-
-    def forward(self, pose: Tensor, act: Tensor) -> tuple[Tensor, ...]:
-        return self.run(self.layer, Capsules(pose, act))
-
-
-class _Scores(nn.Module):
-    """A network, of which only the scores are asked for."""
-
-    def __init__(self, net: Model) -> None:
-        super().__init__()
-        self.net = net
-
-    def forward(self, images: Tensor) -> tuple[Tensor, ...]:
-        return (self.net(images).scores,)
 
 
 def graph_of(step: nn.Module, inputs: Sequence[Tensor], mode: Mode) -> Graph:
@@ -197,41 +166,11 @@ def find(graph: Graph, *, compiled: bool = False) -> Found:
     return Found(sum(c.bytes for c in costs) / 1e6, sum(c.products + c.others for c in costs) / 1e6, times)
 
 
-Ways = tuple[nn.Module, nn.Module, Sequence[Tensor]]
-"""The textbook's step, ours, and what both are given."""
-
-
-def workloads() -> dict[str, Callable[[], Ways]]:
-    """The layers and networks of docs/speed.md."""
-    found: dict[str, Callable[[], Ways]] = {}
-    for name in ROUTINGS:
-        build = partial(layers.connected, name, CapsShape((6, 6), 32, 8), 10, 16, 128)
-        found[f"{name}, FC 1152→10"] = partial(_layer, build)
-    large = partial(layers.connected, "dynamic", CapsShape((8, 8), 32, 8), 100, 16, 32)
-    found["dynamic, FC 2048→100"] = partial(_layer, large)
-    for name in ROUTINGS:
-        build = partial(layers.convolutional, name, CapsShape((16, 16), 32, 16), 8)
-        found[f"{name}, conv 3×3"] = partial(_layer, build)
-    for name, batch in (("tsai2020/inverted_simple", 8), ("sabour2017/capsnet", 128)):
-        found[f"`{name}`, batch {batch}"] = partial(_network, name, batch)
-    return found
-
-
-def _layer(build: Callable[[], layers.Case]) -> Ways:
-    layer, below = build()
-    return _Layer(layer, textbook.run), _Layer(layer, layers.ours), below
-
-
-def _network(name: str, batch: int) -> Ways:
-    net = create_model(name)
-    net.decoder = None
-    assert isinstance(net, CapsNet)
-    return _Scores(twin_of(net)), _Scores(net), [torch.rand(batch, *card(name).image)]
-
-
-def rows(mode: Mode) -> Iterator[list[str]]:
-    """The table of a mode, a workload a line."""
+def rows(mode: Mode, names: str = "*") -> Iterator[list[str]]:
+    """The table of a mode, a workload a line; `names` is a pattern of those that are wanted."""
     for workload, build in workloads().items():
+        if not fnmatch.fnmatch(workload, names):
+            continue
         theirs, ours, given = build()
         book, mine = graph_of(theirs, given, mode), graph_of(ours, given, mode)
         ways = [find(book), find(book, compiled=True), find(mine)]
@@ -245,20 +184,14 @@ TEXT = (
     "**Computed, not measured.** Each cell: textbook / compiled textbook / torchcaps. Times are the least that bytes "
     "and operations take, in microseconds, without launches."
 )
+HEADER = ("workload", "MB moved", "billions of operations", *(f"{card.name}, µs" for card in CARDS))
+TITLES: dict[Mode, str] = {"train": "On paper: a training step", "inference": "On paper: inference"}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.model", description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, metavar="FILE", help="printed if not given")
-    options = parser.parse_args()
-    header = ("layer", "MB moved", "billions of operations", *(f"{card.name}, µs" for card in CARDS))
-    titles: dict[Mode, str] = {"train": "A training step of one layer", "inference": "Inference of one layer"}
-    page = "\n".join(table(title, TEXT, header, list(rows(mode))) for mode, title in titles.items())
-    if options.out is None:
-        print(page)
-    else:
-        options.out.write_text(page)
+def tables() -> str:
+    """Both modes, as the page has them."""
+    return "\n".join(table(title, TEXT, HEADER, list(rows(mode))) for mode, title in TITLES.items())
 
 
 if __name__ == "__main__":
-    main()
+    print(tables())

@@ -93,7 +93,7 @@ def test_ray_with_a_worker_killed_gives_the_same_results(tmp_path, undisturbed):
     where, killed = place(tmp_path), []
     killer = threading.Thread(target=kill_worker, args=(where, killed))
     killer.start()
-    assert run([ARTEFACT], "cpu", where, make_executor("ray", 2), workers=2) == {"done": 2}
+    assert run([ARTEFACT], "cpu", where, make_executor("ray", 2)) == {"done": 2}
     killer.join()
     assert len(killed) == 1
     lines = [line for path in where.results.glob("*.jsonl") for line in store.read(path)[0]]
@@ -119,7 +119,7 @@ def test_a_process_that_dies_takes_no_other_with_it(tmp_path):
     where, killed = place(tmp_path), []
     killer = threading.Thread(target=kill_worker, args=(where, killed))
     killer.start()
-    states = run([ARTEFACT], "cpu", where, make_executor("local", 2), workers=2)
+    states = run([ARTEFACT], "cpu", where, make_executor("local", 2))
     killer.join()
     assert states == {"done": 1, "failed": 1}
     failed = [line for line in store.results(where.results)[0].values() if line["state"] == "failed"]

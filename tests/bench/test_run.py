@@ -109,7 +109,7 @@ def test_a_training_that_failed_is_tried_once_a_run(tmp_path):
 
 def test_processes_give_what_one_process_gives(tmp_path, finished):
     where = place(tmp_path / "processes")
-    assert go([toy()], where, make_executor("local", 2), workers=2)[0] == {"done": 4}
+    assert go([toy()], where, make_executor("local", 2))[0] == {"done": 4}
     assert numbers(store.results(where.results)[0]) == numbers(store.results(finished.results)[0])
 
 
@@ -128,7 +128,7 @@ def test_plan_groups_by_training_and_by_artefact_at_smoke(tmp_path):
 def test_progress_where_nobody_watches_is_a_line_now_and_then(tmp_path):
     todo = plan([toy()], "cpu", place(tmp_path))
     console = Console(file=io.StringIO(), force_terminal=False)
-    with Progress(todo, workers=1, title="bench cpu", console=console, every=0.0) as progress:
+    with Progress(todo, title="bench cpu", console=console, every=0.0) as progress:
         progress.hear((todo.jobs[0], "done"))
         progress.hear(None)
         for job in todo.jobs[1:]:

@@ -65,4 +65,4 @@ def numbers(results):
 
 
 if __name__ == "__main__":
-    run([toy(settings=SLOW, seeds=1)], "cpu", place(Path(sys.argv[1])), make_executor("local", 1), workers=1)
+    run([toy(settings=SLOW, seeds=1)], "cpu", place(Path(sys.argv[1])), make_executor("local", 1))

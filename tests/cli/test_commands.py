@@ -9,8 +9,10 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from torchcaps import __version__
 from torchcaps.cli import app, main
-from torchcaps.models import list_models
+from torchcaps.cli.models import HEAD, table
+from torchcaps.models import list_models, model_info
 
 
 def test_doctor_prints_what_it_found():
@@ -57,6 +59,70 @@ def test_models_are_listed_with_their_costs():
     unknown = CliRunner().invoke(app, ["models", "nobody/*"])
     assert unknown.exit_code != 0
     assert "no model matches 'nobody/*'" in str(unknown.exception)
+
+
+def test_models_are_a_line_each_that_can_be_searched():
+    """Whole lines into a pipe; at a narrow terminal words and columns go, but no number is cut."""
+    lines = CliRunner().invoke(app, ["models"]).output.splitlines()
+    assert len(lines) == 1 + len(list_models())
+    for name in list_models():
+        info = model_info(name)
+        [line] = [line for line in lines if line.split()[0] == name]
+        for part in (f"{info['parameters']:,}", f"{info['multiply_adds']:,}", info["speed"], info["good_for"]):
+            assert part in line
+    costs = [model_info(name)["multiply_adds"] for name in list_models()]
+    words = [model_info(name)["speed"] for name in list_models()]
+    ranks = ["very fast", "fast", "medium", "slow", "very slow"]
+    assert [ranks.index(word) for _, word in sorted(zip(costs, words, strict=True))] == sorted(map(ranks.index, words))
+    rows = [dict(zip(HEAD, (name, "35,445,522", "2,361,249,152", "very slow", "3×32×32", "em", "x" * 60), strict=True))
+            for name in list_models()]  # fmt: skip
+    for room in (60, 80, 100, 120, 200):
+        for line, name in zip(table(rows, room)[1:], list_models(), strict=True):
+            assert len(line) <= room
+            assert line.startswith(name)
+            assert "35,445,522" in line
+            assert ("2,361,249,152" in line) == ("2,3" in line)
+
+
+def test_the_version():
+    done = CliRunner().invoke(app, ["--version"])
+    assert (done.exit_code, done.output) == (0, f"torchcaps {__version__}\n")
+
+
+def test_flags_have_no_type_and_what_is_required_says_so(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for command in ([], ["train"], ["predict"], ["bench", "run"], ["data", "list"], ["export"]):
+        text = CliRunner().invoke(app, [*command, "--help"]).output
+        assert "bool" not in text
+        assert "--help" in text
+    text = CliRunner().invoke(app, ["train", "--help"]).output
+    [data] = [line for line in text.splitlines() if "--data " in line]
+    assert "*" in data
+    assert "[required]" in data
+    assert "Required, but for --dry-run and --fast-dev-run" in text
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: 8 bytes")])
+def test_too_little_memory_is_said_in_a_line(error, monkeypatch, capsys):
+    def broken(*args):
+        raise error
+
+    monkeypatch.setattr("torchcaps.bench.demo.sign.train_sign", broken)
+    monkeypatch.setattr(sys, "argv", ["torchcaps", "demo", "--sign"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 1
+    assert "there is not enough memory" in capsys.readouterr().err
+
+
+def test_a_fault_of_ours_keeps_its_traceback(monkeypatch):
+    def broken(*args):
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr("torchcaps.bench.demo.sign.train_sign", broken)
+    monkeypatch.setattr(sys, "argv", ["torchcaps", "demo", "--sign"])
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        main()
 
 
 def test_data_is_listed(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """`torchcaps predict` and `torchcaps export` on a run that nobody trained."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +19,11 @@ SHAPE = (3, 12, 16)
 
 
 @pytest.fixture
-def give(monkeypatch):
-    """Makes load_run return a network, whatever directory is named."""
+def give(monkeypatch, tmp_path_factory):
+    """Makes load_run return a network, whatever directory is named; there is one that looks like a run's."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+    Path("run").mkdir()
+    Path("run", "run.json").write_text("{}")
 
     def give(model, image_shape=SHAPE):
         settings = Settings("custom", "custom", data_options={})
@@ -91,7 +95,7 @@ def test_bad_files_do_not_stop_the_others(give, capsnet, folder, tmp_path):
     done = invoke(*asked)
     assert done.exit_code == 1
     assert "0.png" in done.stdout
-    lines = done.stderr.splitlines()
+    lines = [line for line in done.stderr.splitlines() if line.startswith("torchcaps: ")]
     assert len(lines) == 3
     assert "bad.png: not PNG, JPEG, WebP, BMP, TIFF or GIF" in lines[0]
     assert "missing.png: No such file" in lines[1]
@@ -132,7 +136,12 @@ def test_networks_without_activations_or_capsules(give, folder):
     (answer,) = answers(folder / "0.png", "--explain")
     assert "length" in answer["parse"]["layers"][-1]["most_active"][0]
     give(create_model("gu2021/convnet_avg", num_classes=3, in_chans=3, image_size=SHAPE[1:], width=0.02, kernel=3))
-    assert answers(folder / "0.png", "--explain")[0]["parse"] == {"layers": [], "couplings": [], "routes": []}
+    assert answers(folder / "0.png", "--explain")[0]["parse"] == {
+        "layers": [],
+        "couplings": [],
+        "uniform": None,
+        "routes": [],
+    }
     assert "there is no parse to show" in invoke(folder / "0.png", "--explain").stdout
 
 
@@ -171,10 +180,37 @@ def test_export(give, capsnet, tmp_path):
     assert "out  couplings batch × " in done.stdout
     assert "onnxruntime and torch agree" in done.stdout
     give(create_model("gu2021/convnet_avg", num_classes=3, in_chans=3, image_size=SHAPE[1:], width=0.02, kernel=3))
-    facts = json.loads(CliRunner().invoke(app, ["export", "run", "--to", str(target), "--json"]).stdout)
+    again = CliRunner().invoke(app, ["export", "run", "--to", str(target)])
+    assert "is there already: --force" in str(again.exception)
+    facts = json.loads(CliRunner().invoke(app, ["export", "run", "--to", str(target), "--force", "--json"]).stdout)
     assert facts["outputs"] == {"scores": ["batch", 3]}
     assert facts["images"] == ["batch", *SHAPE]
     assert facts["classes"] == list(CLASSES)
     missing = CliRunner().invoke(app, ["export", "run", "--to", str(tmp_path / "no" / "net.onnx")])
     assert missing.exit_code != 0
     assert "there is no directory" in str(missing.exception)
+
+
+def test_no_place_is_named_where_there_is_none(give, folder):
+    """Capsules on a 1×1 grid have a type only, and the text says what uniform couplings would be."""
+    give(create_model("mitterreiter2023/capsnet", num_classes=3, in_chans=3, image_size=20, width=0.25), (3, 20, 20))
+    text = invoke(folder / "0.png", "--explain").stdout
+    assert "where uniform would be 0.333" in text
+    assert "row" not in text.replace("row·column·type", "")
+    assert "hidden 1, 4 capsules: the most active" in text
+    assert "1×1" not in text
+
+
+def test_pictures_of_couplings(give, capsnet, folder, tmp_path):
+    give(capsnet)
+    to = tmp_path / "pictures"
+    done = invoke(folder / "0.png", folder, "--explain", "--to", to)
+    assert done.exit_code == 0, done.exception
+    assert {path.name for path in to.iterdir()} == {"0.png", "0-2.png", "1.png", "2.png"}
+    for path in to.iterdir():
+        with Image.open(path) as picture:
+            assert picture.size[0] > 300
+    again = invoke(folder / "0.png", "--explain", "--to", to)
+    assert "is not an empty folder" in str(again.exception)
+    assert "give both" in str(invoke(folder / "0.png", "--to", tmp_path / "other").exception)
+    assert not (tmp_path / "other").exists()

@@ -68,7 +68,8 @@ def test_budgets_say_what_they_cut(name):
     budgets = ARTEFACTS[name].budgets
     assert set(budgets) == set(SCALES)
     assert budgets["smoke"].cuts or budgets["smoke"].minutes < 0.2
-    assert budgets["cpu"].minutes <= 90, "45 minutes on two cores"
+    most = 120 if name == "cross/table" else 90
+    assert budgets["cpu"].minutes <= most, "45 minutes on two cores; 60 for the cross table"
     cpu = [job.training for job in ARTEFACTS[name].judgings("cpu") if job.training is not None]
     assert not any(training.settings.data == "glyphs" for training in cpu), "cpu is on real data"
     assert not cpu or budgets["cpu"].seeds >= 3

@@ -5,6 +5,7 @@ a few images of a stored one.
 """
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,9 +150,9 @@ def test_numbers_of_sign():
 
 def test_the_demo(monkeypatch, tmp_path):
     few_images.STORED["mnist"](monkeypatch, tmp_path)
-    found = demo.load_digits(demo.QUICK, lambda _: None)
-    assert_apart(train=found.train, validation=found.validation, test=found.test)
-    assert_apart(**{part: demo.placed(getattr(found, part), 0) for part in ("train", "validation", "test")})
+    contest = replace(demo.QUICK, train=20, validation=10, test=10).contest()
+    learn, judge = load_splits(contest.training(contest.entrants[0]))
+    assert_apart(train=learn, validation=judge, test=contest.images())
 
 
 def test_the_classifier(monkeypatch):

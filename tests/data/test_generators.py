@@ -4,10 +4,12 @@ import kornia
 import pytest
 import torch
 
-from torchcaps.data import GENERATORS, Augmented, Overlapping, Sign, Stored, Strength, load, warp
+from tests.elsewhere import DEVICE, Elsewhere, SecondDevice
+from torchcaps.data import GENERATORS, Augmented, Balanced, Overlapping, Sign, Stored, Strength, load, warp
 from torchcaps.data._random import bits, integers, permutation, uniform
 from torchcaps.data.augment import shifted
 from torchcaps.data.glyphs import load_glyphs
+from torchcaps.train.near import near
 
 ALL = {name: {} for name in GENERATORS} | {"sign": {}}
 
@@ -182,3 +184,24 @@ def test_random_numbers_are_uniform_and_independent():
     assert len(bits(0, 0, index, 0).unique()) == 100_000
     assert integers(1, 2, index, 3, 7).bincount().min() > 13_500
     assert torch.equal(permutation(0, 0, 50).sort().values, torch.arange(50))
+
+
+@pytest.mark.usefixtures("no_shape_checks")
+@pytest.mark.parametrize("name", [*GENERATORS, "balanced", "augmented"])
+def test_data_on_a_device_is_drawn_there(name):
+    """All that it holds goes along, and a batch is the same; what does not fit stays where it is."""
+    source = load_glyphs("train", 40)
+    others = {"balanced": Balanced, "augmented": Augmented}
+    data = others[name](source) if name in others else load(name, source=source)
+    first = next(data.batches(8, epoch=1, shuffle=True))
+    with SecondDevice():
+        assert near(data, DEVICE, free=int(3.9 * data.nbytes)) is data
+        there = near(data, DEVICE, free=int(4.1 * data.nbytes))
+        batch = next(there.batches(8, epoch=1, shuffle=True))
+    assert there.device == DEVICE
+    assert data.device == torch.device("cpu")
+    assert data.nbytes == there.nbytes >= source.images.nbytes
+    for one, other in zip(batch, first, strict=True):
+        assert (one is None) == (other is None)
+        assert one is None or isinstance(one, Elsewhere)
+        assert one is None or torch.allclose(one.inner, other, atol=1e-5)

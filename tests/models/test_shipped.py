@@ -15,10 +15,10 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "pretrained.jso
 ROWS = {row["model"]: row for row in json.loads(RESULTS.read_text())}
 
 
-def test_four_to_six_networks_in_six_megabytes():
+def test_four_to_six_networks_in_eight_megabytes():
     assert 4 <= len(list_pretrained()) <= 6
     assert set(list_pretrained()) == set(ROWS)
-    assert sum(file.stat().st_size for file in SHIPPED.rglob("*") if file.is_file()) <= 6_000_000
+    assert sum(file.stat().st_size for file in SHIPPED.rglob("*") if file.is_file()) <= 8_000_000
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -38,5 +38,5 @@ def test_as_good_as_its_result(name):
 def test_other_options_are_refused():
     with pytest.raises(ValueError, match="num_classes=7 is not allowed with pretrained=True"):
         create_model("sabour2017/capsnet", pretrained=True, num_classes=7)
-    with pytest.raises(ValueError, match="no trained weights for 'gu2021/capsnet': there are for"):
-        create_model("gu2021/capsnet", pretrained=True)
+    with pytest.raises(ValueError, match="no trained weights for 'gu2021/aff_capsnet': there are for"):
+        create_model("gu2021/aff_capsnet", pretrained=True)

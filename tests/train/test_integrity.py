@@ -1,6 +1,7 @@
 """What a run says of itself is what it is: edited files, weights that are none, networks written in Python."""
 
 import json
+import resource
 import shutil
 
 import pytest
@@ -56,6 +57,95 @@ def test_a_run_that_was_edited_is_refused(run, change):
         with pytest.raises(ValueError, match=r"run\.json does not belong to the weights beside it: .* was .*, now "):
             load_run(run)
         shutil.rmtree(run / CHECKPOINTS, ignore_errors=True)
+
+
+ABSURD = {
+    "width": (lambda facts, options: options.update(width=0.07), "holds the weights of another network"),
+    "classes": (
+        lambda facts, options: options.update(num_classes=10**9),
+        "does not fit its network: num_classes is 10000",
+    ),
+    "many classes": (
+        lambda facts, options: (options.update(num_classes=10**6), facts.update(classes=list(map(str, range(10**6))))),
+        "holds the weights of another network|GB of memory",
+    ),
+    "channels": (lambda facts, options: options.update(in_chans=10**9), "does not fit its network: in_chans"),
+    "layers": (lambda facts, options: options.update(layers=10**9), "layers=1000000000 is not allowed"),
+    "kind": (lambda facts, options: options.update(layers="deep"), "layers='deep' is not allowed"),
+    "an option 'name'": (lambda facts, options: options.update(name="x"), "has no option 'name'"),
+    "few classes": (lambda facts, options: facts.update(classes=["a"]), "does not fit its network: num_classes is 10"),
+    "no classes": (lambda facts, options: facts.update(classes=3), "cannot be read"),
+    "huge images": (
+        lambda facts, options: facts.update(image_shape=[1, 10**6, 10**6]),
+        "image_shape=.* is not allowed",
+    ),
+    "half an image": (lambda facts, options: facts.update(image_shape=[1, 0.5, 28]), "image_shape=.* is not allowed"),
+}
+
+
+@pytest.mark.parametrize("case", ABSURD)
+def test_a_run_that_was_edited_in_every_place_is_refused(named, case, tmp_path, no_shape_checks):
+    """Both files changed alike, with checksums made anew: what cannot be is said, before memory is taken for it."""
+    change, message = ABSURD[case]
+    folder = tmp_path / "edited"
+    shutil.copytree(named, folder, ignore=shutil.ignore_patterns(CHECKPOINTS))
+    edit(folder / RUN, lambda facts: change(facts, facts["settings"]["options"]), seal=True)
+    edit(folder / MODEL / "config.json", lambda facts: change(facts, facts["options"]), seal=True)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ValueError, match=message):
+        load_run(folder)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000  # kilobytes
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """A run on data that has a name, so that its settings hold all options of the network."""
+    folder = tmp_path_factory.mktemp("named") / "run"
+    options = {name: value for name, value in SMALL.items() if name != "image_size"}
+    fit(NAME, "glyphs", options=options, images=40, out=folder, **ALL)
+    return folder
+
+
+@pytest.mark.parametrize("file", [RUN, f"{MODEL}/config.json"])
+def test_deeply_nested_json_is_no_run(named, file, tmp_path):
+    folder = tmp_path / "edited"
+    shutil.copytree(named, folder, ignore=shutil.ignore_patterns(CHECKPOINTS))
+    (folder / file).write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=r"cannot be read|is not JSON"):
+        load_run(folder)
+
+
+@pytest.mark.parametrize("part", ["history", "settings", "sums", "optimiser"])
+def test_a_checkpoint_that_is_not_complete_is_refused(named, part, tmp_path):
+    folder = tmp_path / "edited"
+    shutil.copytree(named, folder)
+    found, _ = checkpoint.newest(folder / CHECKPOINTS)
+    record = {name: value for name, value in found.record.items() if name != part}
+    checkpoint.save(folder / CHECKPOINTS, 99, Checkpoint(record, found.tensors))
+    for act in (lambda: load_run(folder), lambda: fit(NAME, "glyphs", images=40, out=folder, resume=True, **ALL)):
+        with pytest.raises(ValueError, match=f"holds a checkpoint that is not complete: it has no {part}"):
+            act()
+
+
+@pytest.mark.parametrize("options", [{"in_chans": 3}, {"image_size": 36}, {"num_classes": 20}])
+def test_a_network_for_other_images_is_refused_at_once(options, tmp_path):
+    """Not after a step, and with words of ours."""
+    name = next(iter(options))
+    with pytest.raises(ValueError, match=f"{name}=.* is not allowed: the images|the model tells 20 classes"):
+        fit(NAME, "glyphs", options={**SMALL, **options}, images=40, out=tmp_path / "run", **ALL)
+    assert not list(tmp_path.iterdir())
+
+
+def test_going_on_with_other_threads_is_said(named, tmp_path, capsys):
+    """The same bits need as many threads: who asked for them hears it."""
+    said = "the bits are not those of a training left alone: threads was"
+    for deterministic in (True, False):
+        out = tmp_path / str(deterministic)
+        chosen = {**ALL, "deterministic": deterministic, "quiet": False, "images": 40, "options": {"width": 0.1}}
+        fit(NAME, "glyphs", out=out, **chosen)
+        edit(out / RUN, lambda facts: facts["made_with"].update(threads=7), seal=True)
+        fit(NAME, "glyphs", out=out, resume=True, **{**chosen, "epochs": 2})
+        assert (said in capsys.readouterr().err) == deterministic
 
 
 def test_resuming_looks_at_both(run, glyphs):

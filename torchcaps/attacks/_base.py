@@ -26,6 +26,15 @@ class Attack:
     Whatever it finds is brought within `eps` of the images and, unless clipping is off, into 0 to 1; the network is
     attacked in evaluation mode and left as it was, its gradients and flags too.
 
+    >>> class Darken(Attack):
+    ...     name = "darken"
+    ...     def search(self, model, images, labels):
+    ...         return images - self.eps
+    >>> from torchcaps.models import create_model
+    >>> net, images = create_model("chen2019/lenet"), torch.full((1, 1, 28, 28), 0.5)
+    >>> Darken(0.1)(net, images, torch.tensor([0])).unique()
+    tensor([0.4000])
+
     Args:
         eps: how far a perturbation may go, in the units of the image, whose numbers run from 0 to 1: 8 of 255 grey
             levels are 8/255.

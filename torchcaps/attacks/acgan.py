@@ -102,7 +102,14 @@ def glorot(net: nn.Module) -> None:
 
 
 def save_generators(generators: Sequence[Generator], directory: str | Path) -> Path:
-    """Write the generators of all epochs into a directory, weights as safetensors; nothing is pickled."""
+    """Write the generators of all epochs into a directory, weights as safetensors; nothing is pickled.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     where = save_generators([Generator(("zero", "one"), width=0.05)], folder)
+    ...     len(load_generators(where))
+    1
+    """
     if not generators:
         raise ValueError("there are no generators to save")
     folder = Path(directory)
@@ -116,7 +123,12 @@ def save_generators(generators: Sequence[Generator], directory: str | Path) -> P
 
 
 def load_generators(directory: str | Path) -> list[Generator]:
-    """The generators that `save_generators` wrote, one for each epoch, ready to draw."""
+    """The generators that `save_generators` wrote, one for each epoch, ready to draw.
+
+    >>> load_generators("nowhere")
+    Traceback (most recent call last):
+    FileNotFoundError: nowhere holds no generators: ...
+    """
     folder = Path(directory)
     if not (folder / CONFIG).is_file():
         raise FileNotFoundError(f"{folder} holds no generators: it has no {CONFIG}")

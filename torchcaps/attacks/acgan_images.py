@@ -46,6 +46,12 @@ def _drawn(generator: Generator, noise: Tensor, labels: Tensor) -> UInt8[Tensor,
 def sheet(axes: "Axes", generators: Sequence[Generator], *, each: int = 2, seed: int = 0) -> None:
     """The images of figure 2: an epoch a row, the first above, and each class in its columns.
 
+    >>> from matplotlib.figure import Figure
+    >>> axes = Figure().add_subplot()
+    >>> sheet(axes, [Generator(("zero", "one"), width=0.05).eval()])
+    >>> len(axes.images)
+    1
+
     Args:
         axes: of matplotlib.
         each: images of a class.

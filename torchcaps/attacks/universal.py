@@ -59,6 +59,11 @@ class PerturbationGenerator(nn.Module):
 class Fixed(Attack):
     """One perturbation for all images, whatever they show.
 
+    >>> from torchcaps.models import create_model
+    >>> attack = Fixed(0.1, perturbation=torch.full((1, 1, 28, 28), 0.3))
+    >>> attack(create_model("chen2019/lenet"), torch.zeros(1, 1, 28, 28), torch.tensor([0])).unique()
+    tensor([0.1000])
+
     Args:
         perturbation: what is added to every image.
     """

@@ -112,6 +112,7 @@ class Artefact:
     pictures: tuple[Picture, ...] = ()
     about: str = ""
     version: int = 1
+    first_seed: int = 0
 
     @property
     def paper(self) -> str:
@@ -131,7 +132,8 @@ class Artefact:
         """All that is to be judged at a scale, row by row."""
         budget = self.budgets[scale]
         rows = [row for row in self.rows if row.id not in budget.cut]
-        return [self._judging(row, budget, seed) for row in rows for seed in range(seeds or budget.seeds)]
+        every = range(self.first_seed, self.first_seed + (seeds or budget.seeds))
+        return [self._judging(row, budget, seed) for row in rows for seed in every]
 
     def _judging(self, row: Row, budget: Budget, seed: int) -> Judging:
         chosen = self.measures if row.measures is None else row.measures

@@ -100,86 +100,150 @@ Claim = Statement | Counted | Together | Shown
 
 
 def greater(a: Place, b: Place, on: str = "") -> Statement:
-    """Row `a` has more than row `b`."""
+    """Row `a` has more than row `b`.
+
+    >>> greater("aff_capsnet", "capsnet", "affine").told
+    'aff_capsnet > capsnet (affine)'
+    """
     return Statement(_difference(a, b, on), "above", f"{_name(a)} > {_name(b)}{_on(on)}")
 
 
 def at_least(a: Place, b: Place, on: str = "", *, margin: Real) -> Statement:
-    """Row `a` has no less than row `b`, but for a margin."""
+    """Row `a` has no less than row `b`, but for a margin.
+
+    >>> at_least("a", "b", "clean", margin=0.01).told
+    'a ≥ b − 0.01 (clean)'
+    """
     told = f"{_name(a)} ≥ {_name(b)} − {margin:g}{_on(on)}"
     return Statement(_difference(a, b, on), "above", told, value=-margin)
 
 
 def alike(a: Place, b: Place, on: str = "", *, margin: Real) -> Statement:
-    """Rows `a` and `b` differ by less than a margin."""
+    """Rows `a` and `b` differ by less than a margin.
+
+    >>> alike("a", "b", "clean", margin=0.02).told
+    'a ≈ b ± 0.02 (clean)'
+    """
     told = f"{_name(a)} ≈ {_name(b)} ± {margin:g}{_on(on)}"
     return Statement(_difference(a, b, on), "inside", told, margin=margin)
 
 
 def above(row: Place, value: Real, on: str = "") -> Statement:
-    """A row's number is more than a value."""
+    """A row's number is more than a value.
+
+    >>> above("a", 0.99, "clean").told
+    'a > 0.99 (clean)'
+    """
     return Statement(Sum(_terms(row, on, 1.0)), "above", f"{_name(row)} > {value:g}{_on(on)}", value=value)
 
 
 def below(row: Place, value: Real, on: str = "", *, controls: Sequence["Claim"] = ()) -> Statement:
-    """A row's number is less than a value."""
+    """A row's number is less than a value.
+
+    >>> below("a", 0.1, "clean").told
+    'a < 0.1 (clean)'
+    """
     told = f"{_name(row)} < {value:g}{_on(on)}"
     return Statement(Sum(_terms(row, on, 1.0)), "below", told, value=value, controls=tuple(controls))
 
 
 def near(row: Place, value: Real, on: str = "", *, margin: Real) -> Statement:
-    """A row's number is a value, within a margin."""
+    """A row's number is a value, within a margin.
+
+    >>> near("a", 0.5, "clean", margin=0.02).told
+    'a ≈ 0.5 ± 0.02 (clean)'
+    """
     told = f"{_name(row)} ≈ {value:g} ± {margin:g}{_on(on)}"
     return Statement(Sum(_terms(row, on, 1.0)), "inside", told, value=value, margin=margin)
 
 
 def rises(rows: Sequence[str | At], on: str = "") -> Statement:
-    """The numbers of the rows rise in their order."""
+    """The numbers of the rows rise in their order.
+
+    >>> rises(["size_3", "size_5", "size_7"], "affine").told
+    'size_3 … size_7 rises (affine)'
+    """
     return Statement(_slope(rows, on), "above", f"{_span(rows)} rises{_on(on)}")
 
 
 def falls(rows: Sequence[str | At], on: str = "") -> Statement:
-    """The numbers of the rows fall in their order."""
+    """The numbers of the rows fall in their order.
+
+    >>> falls(["size_3", "size_5", "size_7"], "affine").told
+    'size_3 … size_7 falls (affine)'
+    """
     return Statement(_slope(rows, on), "below", f"{_span(rows)} falls{_on(on)}")
 
 
 def flat(rows: Sequence[str | At], on: str = "", *, margin: Real) -> Statement:
-    """From row to row the numbers change by less than a margin."""
+    """From row to row the numbers change by less than a margin.
+
+    >>> flat(["a", "b", "c"], "affine", margin=0.01).told
+    'a … c flat ± 0.01 (affine)'
+    """
     return Statement(_slope(rows, on), "inside", f"{_span(rows)} flat ± {margin:g}{_on(on)}", margin=margin)
 
 
 def not_rising(rows: Sequence[str | At], on: str = "", *, margin: Real) -> Statement:
-    """From row to row the numbers rise by less than a margin, if at all."""
+    """From row to row the numbers rise by less than a margin, if at all.
+
+    >>> not_rising(["a", "b", "c"], "affine", margin=0.01).told
+    'a … c does not rise (affine)'
+    """
     return Statement(_slope(rows, on), "below", f"{_span(rows)} does not rise{_on(on)}", value=margin)
 
 
 def steadier(a: Sequence[At], b: Sequence[At]) -> Statement:
-    """The numbers at `a` vary less over the seeds than those at `b`."""
+    """The numbers at `a` vary less over the seeds than those at `b`.
+
+    >>> steadier([At("a", "clean")], [At("b", "clean")]).side
+    'above'
+    """
     return Statement(Spread(tuple(a), tuple(b)), "above", f"{_span(a)} varies less than {_span(b)}")
 
 
 def peak(row: str, others: Sequence[str], on: str) -> Together:
-    """A row has more than each of the others."""
+    """A row has more than each of the others.
+
+    >>> [part.told for part in peak("a", ["b", "c"], "clean").members]
+    ['a > b (clean)', 'a > c (clean)']
+    """
     return every(*(greater(row, other, on) for other in others))
 
 
 def ordered(rows: Sequence[str | At], on: str = "") -> Together:
-    """Each row has more than the next."""
+    """Each row has more than the next.
+
+    >>> [part.told for part in ordered(["a", "b", "c"], "clean").members]
+    ['a > b (clean)', 'b > c (clean)']
+    """
     return every(*(greater(a, b, on) for a, b in pairwise(rows)))
 
 
 def every(*claims: Claim) -> Together:
-    """All of them hold."""
+    """All of them hold.
+
+    >>> every(greater("a", "b"), greater("a", "c")).all
+    True
+    """
     return Together(claims)
 
 
 def some(*claims: Claim) -> Together:
-    """At least one of them holds."""
+    """At least one of them holds.
+
+    >>> some(greater("a", "b"), greater("a", "c")).all
+    False
+    """
     return Together(claims, all=False)
 
 
 def counted(a: At, relation: Relation, value: Real | At, *, tolerance: Real = 0.0) -> Counted:
-    """Nothing random enters the number: it is compared as it is."""
+    """Nothing random enters the number: it is compared as it is.
+
+    >>> counted(At("a", "parameters"), "<=", 1000).relation
+    '<='
+    """
     told = f"{a} {relation} {value if isinstance(value, At) else f'{value:,g}'}"
     return Counted(a, relation, value, told, tolerance)
 
@@ -196,6 +260,9 @@ def chance_limit(answers: int) -> float:
 def at_chance(row: str, on: str = "accuracy", *, answers: int = 10, started: Sequence[str] = ()) -> Statement:
     """A row does no better than chance, though others could learn.
 
+    >>> at_chance("a", answers=2, started=["b"]).side
+    'below'
+
     Args:
         started: rows that must have started to learn within half the steps, in every seed: the biased twin, and those
             without a bias that train, of which a scale may cut some. Their number "onset" is the share of the steps
@@ -206,7 +273,11 @@ def at_chance(row: str, on: str = "accuracy", *, answers: int = 10, started: Seq
 
 
 def trains(row: str, on: str = "accuracy") -> Statement:
-    """A row is right more often than not."""
+    """A row is right more often than not.
+
+    >>> trains("a").told
+    'a trains (accuracy)'
+    """
     return replace(above(row, 0.5, on), told=f"{row} trains{_on(on)}")
 
 

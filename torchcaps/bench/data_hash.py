@@ -1,6 +1,7 @@
 """A name for the images a training learns from: if they change, so does the training."""
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 
 from torchcaps.data import GENERATORS, RECIPES
@@ -32,8 +33,14 @@ def _of(origin: str) -> str:
     path = Path(origin)
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
-        return f"folder:{_short({str(file.relative_to(path)): _content(file) for file in files})}"
+        stamps = tuple((file, file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+        return f"folder:{_folder(path, stamps)}"
     return f"file:{_content(path)[:12]}" if path.is_file() else origin
+
+
+@lru_cache(maxsize=4)  # every training asks, and photographs are many megabytes
+def _folder(path: Path, stamps: tuple[tuple[Path, int, int], ...]) -> str:
+    return _short({str(file.relative_to(path)): _content(file) for file, _, _ in stamps})
 
 
 def _short(files: object) -> str:

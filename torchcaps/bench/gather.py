@@ -10,6 +10,8 @@ from torchcaps.bench.evidence import At, Evidence, Number
 from torchcaps.bench.store import Line
 from torchcaps.bench.subject import from_json
 
+UNAVAILABLE = "data unavailable"
+
 
 @dataclass(frozen=True)
 class Gathered:
@@ -58,7 +60,8 @@ def gather(artefact: Artefact, scale: Scale, results: Mapping[str, Line]) -> Gat
     Args:
         results: of all jobs, by name: see `store.results`.
     """
-    stored = [line["seed"] + 1 for line in results.values() if line.get("artefact") == artefact.id]
+    seeds = [line["seed"] for line in results.values() if line.get("artefact") == artefact.id]
+    stored = [seed + 1 - artefact.first_seed for seed in seeds]
     jobs = artefact.judgings(scale, max([artefact.budgets[scale].seeds, *stored]))
     found = {(job.row, job.seed): results[job.name] for job in jobs if job.name in results}
     done = {key: line for key, line in found.items() if line["state"] == store.DONE}
@@ -96,5 +99,5 @@ def _evidence(
 
 def _why(line: Line) -> str:
     if line["state"] == store.UNAVAILABLE:
-        return "data unavailable"
+        return UNAVAILABLE
     return f"failed: {line['error'].splitlines()[0]}"

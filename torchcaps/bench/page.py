@@ -98,7 +98,7 @@ def render(entries: Sequence[Entry], artefacts: int) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"figure": figure, "ends": ends, "kind": kind}
+    environment.filters |= {"figure": figure, "ends": ends, "kind": kind, "has_printed": has_printed}
     by_paper = {paper: [entry for entry in entries if entry.summary["paper"] == paper] for paper in PAPERS}
     data = json.dumps({entry.summary["id"]: entry.summary for entry in entries}).replace("<", "\\u003c")
     return environment.get_template("bench.html").render(
@@ -143,6 +143,11 @@ def ends(value: Mapping[str, Any]) -> str:
     """Both ends of an interval, if there are two."""
     low, high = (figure(end, value["form"]) for end in value["interval"] or (None, None))
     return "" if low == high else f"{low} – {high}"
+
+
+def has_printed(table: Mapping[str, Any]) -> bool:
+    """Whether a paper printed anything in a table; otherwise it has no column for it."""
+    return any(cell and cell["printed"] is not None for _, cells in table["lines"] for cell in cells)
 
 
 def kind(word: str) -> str:

@@ -23,13 +23,11 @@ class Progress:
         every: seconds between lines, where there is no terminal.
     """
 
-    def __init__(
-        self, plan: Plan, *, workers: int, title: str, console: Console | None = None, every: float = EVERY
-    ) -> None:
+    def __init__(self, plan: Plan, *, title: str, console: Console | None = None, every: float = EVERY) -> None:
         self.console = Console(stderr=True) if console is None else console
         self.expected = {job.name: unit.seconds / len(unit.jobs) for unit in plan.units for job in unit.jobs}
-        self.finished, self.workers, self.title, self.every = plan.finished, workers, title, every
-        self.total = sum(self.expected.values())
+        self.finished, self.title, self.every = plan.finished, title, every
+        self.total = sum(self.expected.values(), start=0.0)
         self.states, self.done, self.last = Counter[str](), 0.0, ""
         self.began = self.told = time.monotonic()
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
@@ -61,7 +59,9 @@ class Progress:
         parts += [f"{count} {state}" for state, count in sorted(self.states.items()) if state != "done"]
         if self.finished:
             parts.append(f"{self.finished} were finished before")
-        if 0 < ended < len(self.expected):
+        if self.expected and not ended:
+            parts.append(f"about {span(self.total)} of work")
+        elif ended < len(self.expected):
             parts.append(f"{span(self.left())} left")
         return ", ".join(parts) + (f"; last {self.last}" if self.last else "")
 

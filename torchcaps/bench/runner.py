@@ -22,20 +22,20 @@ def run(
     executor: Executor,
     *,
     seeds: int | None = None,
-    workers: int = 1,
     say: Say = print,
+    title: str = "",
 ) -> Counter[str]:
     """Do what is left to do, and count how jobs ended.
 
     Args:
         seeds: instead of as many as the scale has.
-        workers: how many the executor has, for the time left.
         say: for what people must know.
+        title: of the progress; "bench" and the scale if empty.
     """
     mend(place, say)
     todo = plan(artefacts, scale, place, seeds=seeds)
     states: Counter[str] = Counter()
-    with Progress(todo, workers=workers, title=f"bench {scale}") as progress:
+    with Progress(todo, title=title or f"bench {scale}") as progress:
         together = [unit for unit in todo.units if not unit.alone]
         alone = [[unit] for unit in todo.units if unit.alone]
         for event in chain.from_iterable(executor(units, place) for units in [together, *alone] if units):

@@ -1,8 +1,10 @@
 """What a measure is given, and what it gives back: numbers for verdicts, details for tables and pictures."""
 
 import base64
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from torchcaps.data import GENERATORS, Dataset, Sign, Stored, load
 from torchcaps.data._random import permutation
 from torchcaps.network import Model
 from torchcaps.train import Settings
+from torchcaps.train.splits import load_part
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,16 @@ def images(settings: Settings, count: int = 0, *, split: str = "test", **options
     Args:
         options: of the data set, over those of the settings.
     """
-    made = {**settings.data_options, **options}
-    if settings.data not in GENERATORS:
-        return few(load(settings.data, split, **made), count)
-    digits = few(load(made.pop("source", "mnist"), split), count)
-    return load(settings.data, split, **{"seed": 0, **made, "source": digits})
+    made, drawn = {**settings.data_options, **options}, settings.data in GENERATORS
+    name, own = (made.pop("source", "mnist"), {}) if drawn else (settings.data, made)
+    asked = replace(settings, data=name, data_options=own, seed=0)
+    found = few(_loaded(json.dumps(asked.to_json()), split), count)
+    return load(settings.data, split, **{"seed": 0, **made, "source": found}) if drawn else found
+
+
+@lru_cache(maxsize=1)  # the measures of a row ask for the same images one after the other
+def _loaded(settings: str, split: str) -> Dataset:
+    return load_part(Settings.from_json(json.loads(settings)), split)
 
 
 def few(data: Dataset, count: int) -> Dataset:

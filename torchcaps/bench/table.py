@@ -69,7 +69,13 @@ class Filled:
 
 
 def grid(rows: Iterable[Row], columns: Sequence[Column], title: str = "") -> TableSpec:
-    """The usual table: a line for each row, with the figures that the row has printed under the columns' titles."""
+    """The usual table: a line for each row, with the figures that the row has printed under the columns' titles.
+
+    >>> from torchcaps.bench.artefact import Row
+    >>> table = grid([Row("a", "A", printed={"accuracy": 99.1})], [Column("accuracy", "clean")])
+    >>> table.columns, table.lines[0][1][0].printed
+    (('accuracy',), 99.1)
+    """
     lines = tuple(
         (row.title, tuple(Cell(At(row.id, c.on), row.printed.get(c.title), c.form) for c in columns)) for row in rows
     )
@@ -77,7 +83,13 @@ def grid(rows: Iterable[Row], columns: Sequence[Column], title: str = "") -> Tab
 
 
 def fill(table: TableSpec, evidence: Evidence) -> Filled:
-    """The table with what was found."""
+    """The table with what was found.
+
+    >>> from torchcaps.bench.artefact import Row
+    >>> empty = fill(grid([Row("a", "A")], [Column("accuracy", "clean")]), Evidence({}))
+    >>> empty.lines[0][1][0].ours is None
+    True
+    """
     lines = tuple(
         (title, tuple(None if cell is None else _value(cell, evidence) for cell in cells))
         for title, cells in table.lines

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from torchcaps.bench import store
-from torchcaps.bench.jobs import Training
+from torchcaps.bench.jobs import Training, digest
 from torchcaps.bench.place import Place
 from torchcaps.bench.subject import Trained
 from torchcaps.data import DataUnavailableError
@@ -32,14 +32,21 @@ def trained(training: Training, place: Place) -> Trained:
 
 
 def _train_and_store(training: Training, place: Place, folder: Path) -> None:
-    given_up = folder / f"failed-{place.run}"
+    given_up, absent = (
+        folder / f"failed-{place.run}",
+        place.work / "absent" / f"{digest({place.run: training.data_hash})}",
+    )
     if given_up.is_file():
         raise TrainingFailedError(given_up.read_text())
+    if absent.is_file():  # asking all sources again takes long
+        raise DataUnavailableError(absent.read_text())
     line: dict[str, Any]
     try:
         summary = _train(training, folder)
         line = {"state": store.DONE, **{name: value for name, value in summary.items() if name != "seen"}}
-    except DataUnavailableError:
+    except DataUnavailableError as error:
+        absent.parent.mkdir(parents=True, exist_ok=True)
+        absent.write_text(str(error))
         raise
     except Exception as error:
         line = {"state": store.FAILED, "error": f"{type(error).__name__}: {error}"}

@@ -74,7 +74,12 @@ def judge(claim: Claim, evidence: Evidence, *, prove: float = LEVEL, refute: flo
 
 
 def is_deterministic(claim: Claim) -> bool:
-    """Whether nothing random enters a claim; such claims are counted apart."""
+    """Whether nothing random enters a claim; such claims are counted apart.
+
+    >>> from torchcaps.bench.claims import greater
+    >>> is_deterministic(greater("a", "b", "clean"))
+    False
+    """
     if isinstance(claim, Together):
         return all(is_deterministic(member) for member in claim.members)
     return isinstance(claim, Counted)

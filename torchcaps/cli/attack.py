@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from torchcaps._telling import working
+from torchcaps.cli._names import ATTACKS, Norm, check_run, parts
+
 if TYPE_CHECKING:
     from torchcaps.attacks import Attack, Robustness
     from torchcaps.network import Model
@@ -23,7 +26,9 @@ def attack(
     eps: Annotated[
         str, typer.Option(help="How far a perturbation may go, with commas, in the units of images from 0 to 1.")
     ] = "0.1,0.3",
-    norm: Annotated[str, typer.Option(help="How far is measured: linf (the pixel that changes most) or l2.")] = "linf",
+    norm: Annotated[
+        Norm, typer.Option(help="How far is measured: by the pixel that changes most, or by all.")
+    ] = "linf",
     images: Annotated[int, typer.Option(min=1, metavar="N", help="Test images to attack.")] = 1000,
     loss: Annotated[
         str, typer.Option(help="What gradients are taken of: own (what the network was trained with), ce, margin …")
@@ -39,30 +44,28 @@ def attack(
 
     Noise as large and FGSM run beside every attack as controls: where they do better, gradients look masked.
     """
-    from torchcaps.train import load_run
-
-    names = _parts(method)
+    names = parts(method, "attack", ATTACKS)
     far = _numbers(eps)
-    trained = load_run(run)
-    bounds = {"norm": norm, "clip": clip, "seed": seed}
-    attacks = [made for name in names for made in _attacks(name, far, bounds, loss, trained, substitute)]
-    try:
-        found = _judge(trained, attacks, images)
-    except ModuleNotFoundError as missing:  # its words name the extra
-        raise ValueError(str(missing)) from missing
+    check_run(run)
+    with working("loading torch"):
+        from torchcaps.train import load_run
+
+        trained = load_run(run)
+        bounds = {"norm": norm, "clip": clip, "seed": seed}
+        try:
+            attacks = [made for name in names for made in _attacks(name, far, bounds, loss, trained, substitute)]
+            found = _judge(trained, attacks, images)
+        except ModuleNotFoundError as missing:  # its words name the extra
+            raise ValueError(str(missing)) from missing
     kept = run / KEPT / f"{'+'.join(names)}-{norm}{'' if clip else '-unclipped'}.json"
     kept.parent.mkdir(exist_ok=True)
     kept.write_text(json.dumps(found.to_json()) + "\n")
     typer.echo(json.dumps(found.to_json(), indent=2) if as_json else str(found))
 
 
-def _parts(text: str) -> list[str]:
-    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-
-
 def _numbers(text: str) -> list[float]:
     try:
-        found = [float(part) for part in _parts(text)]
+        found = [float(part) for part in text.split(",") if part.strip()]
     except ValueError:
         found = []
     if not found:
@@ -107,24 +110,11 @@ def _substitute(trained: "Run", path: Path | None) -> "Model":
 
 
 def _judge(trained: "Run", attacks: "list[Attack]", images: int) -> "Robustness":
-    """Accuracy under all attacks, with progress where somebody watches; the table says what looks masked."""
+    """Accuracy under all attacks; the table says what looks masked."""
     import warnings
-
-    from rich.console import Console
-    from rich.progress import Progress, TaskID, TimeElapsedColumn
 
     from torchcaps.attacks import Chosen, MaskedGradientsWarning, robustness
 
-    console = Console(stderr=True)
-    columns = (*Progress.get_default_columns(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        tasks = dict[str, TaskID]()
-
-        def told(name: str, done: int, total: int) -> None:
-            if name not in tasks:
-                tasks[name] = progress.add_task(name)
-            progress.update(tasks[name], completed=done, total=total)
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", MaskedGradientsWarning)
-            return robustness(trained.model, Chosen(trained.test_data(), images), attacks, progress=told)
+    with working("reading the test images") as tell, warnings.catch_warnings():
+        warnings.simplefilter("ignore", MaskedGradientsWarning)
+        return robustness(trained.model, Chosen(trained.test_data(), images), attacks, progress=tell)

@@ -68,7 +68,7 @@ def run(
     if dry_run:
         return
     executor = make_executor(backend, count)
-    states = run_bench(chosen, scale, place, executor, seeds=seeds, workers=count, say=typer.echo)
+    states = run_bench(chosen, scale, place, executor, seeds=seeds, say=typer.echo)
     typer.echo(", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "nothing was left to do")
     if states["failed"]:
         raise ValueError(f"{states['failed']} jobs failed: torchcaps bench report shows why")
@@ -101,6 +101,8 @@ def verify(
     from torchcaps.bench.verify import gaps
     from torchcaps.bench.verify import verify as verify_bench
 
+    if not results.is_dir():
+        raise ValueError(f"there are no results in {results}: torchcaps bench run makes some")
     found = verify_bench(_all(), results, page or results / PAGE)
     found += gaps(_all(), results, complete) if complete else []
     for difference in found:

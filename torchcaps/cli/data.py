@@ -5,6 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from torchcaps.cli._names import RECIPES as KNOWN
+from torchcaps.cli._names import check_name
+
 app = typer.Typer(no_args_is_help=True, help="Data sets: list them, get them.")
 
 
@@ -51,12 +54,11 @@ def list_(
 @app.command()
 def get(name: Annotated[str, typer.Argument(help="mnist, fashion_mnist, cifar10 or cifar100.")]) -> None:
     """Fetch a data set into the cache, checked, once even when several ask."""
+    check_name("data set to get", name, KNOWN)
     from rich.console import Console
 
     from torchcaps.data import RECIPES, obtain
 
-    if name not in RECIPES:
-        raise ValueError(f"there is nothing to get for {name!r}: choose one of {', '.join(RECIPES)}")
     console = Console(stderr=True)
     with console.status(f"{name}, {RECIPES[name].megabytes} MB …") as status:
 

@@ -4,14 +4,9 @@ import importlib.util
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from torchcaps.bench.demo.digits import Outcome
 
 NEEDED = {"lightning_fabric": "train", "rich": "train", "PIL": "train", "matplotlib": "bench", "jinja2": "bench"}
 
@@ -37,45 +32,26 @@ def demo(
 
     from rich.console import Console
 
-    from torchcaps.bench.demo import digits, page
+    from torchcaps.bench.compare.page import write
+    from torchcaps.bench.compare.printed import printed
+    from torchcaps.bench.demo.digits import QUICK, Plan, compete, source
 
-    began = time.perf_counter()
-    plan = replace(digits.QUICK if quick else digits.Plan(), seed=seed)
-    plan = plan if epochs is None else replace(plan, epochs=epochs)
-    console = Console()
+    began, console = time.perf_counter(), Console()
 
     def say(text: str) -> None:
         console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    data = digits.load_digits(plan, say)
-    say(data.told(plan))
-    outcome = digits.compete(plan, data, say)
-    console.print(table(outcome))
-    written = page.write(out, plan, data, outcome, seconds=time.perf_counter() - began)
+    plan = replace(QUICK if quick else Plan(), seed=seed, source=source(say))
+    plan = plan if epochs is None else replace(plan, epochs=epochs)
+    say(plan.told)
+    outcome = compete(plan, say)
+    console.print(printed(outcome))
+    written = write(out, outcome, title="Capsules and convolutions, side by side", lead=plan.told, command="make demo")
     say(
-        f"{data.told(plan)} Under each share its 95 % interval over test images. Dead are capsules that are never "
-        f"active, of those with an activation; dynamics, from 0 to 1, is how much couplings change between images."
+        f"{plan.told} Under each share its 95 % interval over test images. Dead are capsules that are never active, of "
+        f"those with an activation; dynamics, from 0 to 1, is how much couplings change between images."
     )
     say(f"{time.perf_counter() - began:.0f} seconds in all. Curves, samples and what capsules draw: {written}")
-
-
-def table(outcome: "Outcome") -> "Table":
-    """The table for a terminal of 80 columns: under each share its interval, under the parameters the training time."""
-    from rich import box
-    from rich.table import Table
-
-    from torchcaps.bench.demo.digits import TESTS
-    from torchcaps.report import interval, percent
-
-    columns = ("network", *TESTS, "dead", "dynamics", "parameters")
-    made = Table(*columns, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for row in outcome.rows:
-        shares = [f"{percent(row.scores[test])}\n{interval(row.scores[test])}" for test in TESTS]
-        dead = "–" if row.dead is None else f"{row.dead[0]} of\n{row.dead[1]}"
-        dynamics = "–" if row.dynamics is None else f"{row.dynamics:.2f}"
-        name = row.name + ("\n+ decoder" if row.decoder else "")
-        made.add_row(name, *shares, dead, dynamics, f"{row.parameters:,}\n{row.seconds:.0f} s")
-    return made
 
 
 def _sign(epochs: int, seed: int) -> None:

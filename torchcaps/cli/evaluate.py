@@ -1,17 +1,22 @@
 """`torchcaps evaluate`: how good a trained network is, on clean, warped and overlapping test images."""
 
 import json
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from torchcaps._telling import working
+from torchcaps.cli._names import VIEWS, check_run, parts
 
-    from torchcaps.data import Dataset
-    from torchcaps.measures import Score
-    from torchcaps.network import Model
+if TYPE_CHECKING:
+    from torchcaps.measures import AccuracyResult
+
+MATRIX = 12  # classes up to which the whole confusion matrix is shown
+KEPT = {"clean": "accuracy"}
+"""What `torchcaps inspect` calls the accuracy on a view, where that is not the view's own name."""
 
 
 def evaluate(
@@ -27,52 +32,80 @@ def evaluate(
     batch_size: Annotated[int, typer.Option(min=1, help="Images judged at once.")] = 256,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Judge a trained network by test images it has never seen."""
-    from torchcaps.measures import check_views
-    from torchcaps.train import load_run
+    """Judge a trained network by test images it has never seen; what was found is kept with the run.
 
-    names = check_views([name.strip() for name in on.split(",") if name.strip()])
-    trained = load_run(run)
-    data = trained.test_data()
-    if tuple(data.classes) != tuple(trained.classes):
-        raise ValueError(
-            f"the network was trained to tell {', '.join(trained.classes)}, but the test images show "
-            f"{', '.join(data.classes)}"
-        )
-    scores = _judge(trained.model, names, data, batch_size, threshold)
+    The accuracy of each class, and which are taken for which, are on the page of `torchcaps report` too.
+    """
+    names = parts(on, "view", VIEWS)
+    if threshold is not None and not math.isfinite(threshold):
+        raise ValueError(f"--threshold {threshold} is not allowed: give a number")
+    check_run(run)
+    with working("loading torch") as tell:
+        from torchcaps.measures import check_views, judge
+        from torchcaps.train import load_run, unfinished
+        from torchcaps.train.findings import keep
+
+        check_views(names)
+        trained = load_run(run)
+        data = trained.test_data()
+        if tuple(data.classes) != tuple(trained.classes):
+            raise ValueError(
+                f"the network was trained to tell {', '.join(trained.classes)}, but the test images show "
+                f"{', '.join(data.classes)}"
+            )
+        found = judge(trained.model, names, data, batch_size=batch_size, threshold=threshold, progress=tell)
+    if threshold is None:
+        keep(trained, {KEPT.get(name, name): result for name, result in found.items()})
+    warning = unfinished(trained)
+    if warning:
+        typer.echo(f"torchcaps: {warning}", err=True)
     if as_json:
-        rows = {
-            name: {"accuracy": score.value, "count": score.count, "interval": list(score.interval)}
-            for name, score in scores.items()
-        }
-        typer.echo(json.dumps(rows, indent=2))
+        typer.echo(json.dumps({name: _facts(result) for name, result in found.items()}, indent=2, ensure_ascii=False))
         return
-    from rich.console import Console
-    from rich.table import Table
+    typer.echo("\n".join(_columns([("images", "accuracy", "95 % interval", "count"), *map(_row, found.items())])))
+    for name, result in found.items():
+        typer.echo("\n".join(["", f"{name}, class by class", *_by_class(result)]))
 
-    table = Table("images", box=None, pad_edge=False)
-    for title in ("accuracy", "95 % interval", "count"):
-        table.add_column(title, justify="right")
-    for name, score in scores.items():
+
+def _facts(result: "AccuracyResult") -> dict[str, Any]:
+    score = result.score
+    return {
+        "accuracy": score.value,
+        "count": score.count,
+        "interval": list(score.interval),
+        "by_class": {name: {"accuracy": one.value, "count": one.count} for name, one in result.by_class.items()},
+        "classes": list(result.classes),
+        "confusion": [list(row) for row in result.confusion],
+    }
+
+
+def _row(named: "tuple[str, AccuracyResult]") -> tuple[str, ...]:
+    name, result = named
+    low, high = result.score.interval
+    return name, f"{result.score.value:.2%}", f"{low:.2%} – {high:.2%}", f"{result.score.count:,}"
+
+
+def _by_class(result: "AccuracyResult") -> Iterator[str]:
+    """Of each class its accuracy, and what it is taken for most; then all of it where there is room."""
+    rows = [("class", "accuracy", "95 % interval", "count", "most often taken for")]
+    for name, score in result.by_class.items():
+        at = result.classes.index(name)
+        wrong = {other: n for other, n in zip(result.classes, result.confusion[at], strict=True) if n and other != name}
+        most = max(wrong, key=lambda other: wrong[other], default="")
         low, high = score.interval
-        table.add_row(name, f"{score.value:.2%}", f"{low:.2%} – {high:.2%}", f"{score.count:,}")
-    Console().print(table)
+        share, said = f"{score.value:.2%}", f"{most} ({wrong[most]:,})" if most else "–"
+        rows.append((name, share, f"{low:.2%} – {high:.2%}", f"{score.count:,}", said))
+    yield from _columns(rows)
+    if len(result.classes) <= MATRIX:
+        yield "\nshown ↓, named →"
+        lines = [(name, *map(str, row)) for name, row in zip(result.classes, result.confusion, strict=True)]
+        yield from _columns([("", *result.classes), *lines])
 
 
-def _judge(
-    model: "Model", names: "Sequence[str]", data: "Dataset", batch_size: int, threshold: float | None
-) -> "dict[str, Score]":
-    """All views, with progress where somebody watches."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from torchcaps.measures import measure
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        tasks = {name: progress.add_task(name, total=None) for name in names}
-
-        def told(name: str, done: int, total: int) -> None:
-            progress.update(tasks[name], completed=done, total=total)
-
-        return measure(model, names, data, batch_size=batch_size, threshold=threshold, progress=told)
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Names to the left, numbers to the right; nothing is ever cut."""
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cells = [
+        [f"{c:>{w}}" if k else f"{c:<{w}}" for k, (c, w) in enumerate(zip(row, wide, strict=True))] for row in rows
+    ]
+    return ["  ".join(row).rstrip() for row in cells]

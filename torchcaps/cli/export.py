@@ -6,18 +6,27 @@ from typing import Annotated
 
 import typer
 
+from torchcaps._telling import working
+from torchcaps.cli._names import check_run
+
 
 def export(
     run: Annotated[Path, typer.Argument(help="The directory that 'torchcaps train --out' wrote.")],
     to: Annotated[Path, typer.Option("--to", help="The file to write, such as model.onnx.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there already.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Write a trained network as ONNX (scores, poses, couplings; any batch size) and compare it with torch."""
-    from torchcaps.export import BATCHES, export_onnx
-    from torchcaps.train import load_run
+    check_run(run)
+    with working("loading torch") as tell:
+        from torchcaps.export import BATCHES, check_target, export_onnx
+        from torchcaps.train import load_run
 
-    trained = load_run(run)
-    done = export_onnx(trained.model, to, trained.image_shape, trained.reading.metadata(trained.classes))
+        target = check_target(to, overwrite=force)
+        trained = load_run(run)
+        tell(f"{target.name}: tracing the network, writing it and comparing it with torch")
+        told = trained.reading.metadata(trained.classes)
+        done = export_onnx(trained.model, target, trained.image_shape, told, overwrite=force)
     if as_json:
         facts = {**done._asdict(), "path": str(done.path), "images": ["batch", *trained.image_shape]}
         typer.echo(json.dumps({**facts, "classes": list(trained.classes)}, indent=2))

@@ -1,34 +1,61 @@
-"""`torchcaps models`: what can be built, and what it costs."""
+"""`torchcaps models`: what can be built, what it costs, and what it is good for."""
 
+import fnmatch
 import json
-from typing import Annotated
+import shutil
+import sys
+from typing import Annotated, Any
 
 import typer
+
+from torchcaps._telling import working
+from torchcaps.cli._names import MODELS
+
+HEAD = ("model", "parameters", "multiply-adds", "speed", "input", "routing", "good for")
+FIGURES = ("parameters", "multiply-adds")
+EXTRAS = ("routing", "input", "multiply-adds")  # what a narrow terminal goes without, first to last
 
 
 def models(
     pattern: Annotated[str, typer.Argument(help="Only names that match, such as 'tsai2020/*'.")] = "*",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List the models of the papers with parameters and multiply-adds for one image."""
-    from torchcaps.models import list_models, model_info
+    """List the models of the papers, one a line: what they cost for one image, and what they are good for.
 
-    names = list_models(pattern)
+    The speed goes by the multiply-adds; torchcaps train MODEL --dry-run times it on this machine.
+    """
+    names = [name for name in MODELS if fnmatch.fnmatch(name, pattern)]
     if not names:
         raise ValueError(f"no model matches {pattern!r}: 'torchcaps models' lists them all")
-    infos = [model_info(name) for name in names]
+    with working("loading torch"):
+        from torchcaps.models import model_info
+
+        infos = [model_info(name) for name in names]
     if as_json:
         typer.echo(json.dumps(infos, indent=2))
         return
-    from rich.console import Console
-    from rich.table import Table
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in table([_row(info) for info in infos], room):
+        typer.echo(line)
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("model", no_wrap=True, min_width=max(map(len, names)))
-    for title in ("parameters", "multiply-adds", "input", "routing", "what it is"):
-        table.add_column(title)
-    for info in infos:
-        size = "×".join(map(str, info["image"]))
-        costs = (f"{info['parameters']:,}", f"{info['multiply_adds']:,}")
-        table.add_row(info["name"], *costs, size, info["routing"] or "–", info["summary"])
-    Console().print(table)
+
+def table(rows: list[dict[str, str]], room: int | None) -> list[str]:
+    """A head, and a line for each row. Where there is little room columns are left out, but no number is cut.
+
+    >>> table([{name: name for name in HEAD}], 40)[1]
+    'model  parameters  speed  good for'
+    """
+    rows = [dict(zip(HEAD, HEAD, strict=True)), *rows]
+    wide = {name: max(len(row[name]) for row in rows) for name in HEAD}
+    for name in EXTRAS:
+        if room is not None and sum(wide.values()) + 2 * (len(wide) - 1) > room:
+            del wide[name]
+    lines = ["  ".join(f"{row[k]:>{w}}" if k in FIGURES else f"{row[k]:<{w}}" for k, w in wide.items()) for row in rows]
+    return [line.rstrip() if room is None or len(line) <= room else f"{line[: room - 1]}…" for line in lines]
+
+
+def _row(info: dict[str, Any]) -> dict[str, str]:
+    size = "×".join(map(str, info["image"]))
+    costs = f"{info['parameters']:,}", f"{info['multiply_adds']:,}"
+    cells = info["name"], *costs, info["speed"], size, info["routing"] or "–", info["good_for"]
+    return dict(zip(HEAD, cells, strict=True))

@@ -1,11 +1,18 @@
 """`torchcaps predict`: what a trained network sees in images, and with --explain how it came to think so."""
 
+import importlib.util
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from torchcaps._telling import working
+from torchcaps.cli._names import check_run
+
+if TYPE_CHECKING:
+    from torchcaps.train.predict import Draw
 
 Answer = dict[str, Any]
 
@@ -14,21 +21,34 @@ def predict(
     run: Annotated[Path, typer.Argument(help="The directory that 'torchcaps train --out' wrote.")],
     images: Annotated[list[Path], typer.Argument(metavar="IMAGE…", help="Image files, or folders of them.")],
     explain: Annotated[bool, typer.Option("--explain", help="Show the capsules and couplings behind it.")] = False,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", metavar="DIR", help="With --explain: a new folder for a picture of each image's couplings."
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many classes to name, the most probable first.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Name the class of each image and its probability; a file that cannot be read makes the exit code 1."""
-    from torchcaps.train import load_run
-    from torchcaps.train.predict import predict as ask
+    check_run(run)
+    _check_to(to, explain=explain)
+    with working("loading torch") as tell:
+        from torchcaps.train import load_run
+        from torchcaps.train.predict import predict as ask
 
-    trained = load_run(run)
-    if trained.image_shape[0] not in (1, 3):
-        raise ValueError(
-            f"{run} takes images of {trained.image_shape[0]} channels: files are read as grey (1) or colour (3)"
-        )
+        trained = load_run(run)
+        if trained.image_shape[0] not in (1, 3):
+            raise ValueError(
+                f"{run} takes images of {trained.image_shape[0]} channels: files are read as grey (1) or colour (3)"
+            )
+        answers = list[Answer]()
+        tell("reading images")
+        for answer in ask(trained, images, top=top, explain=explain, draw=None if to is None else _into(to)):
+            answers.append(answer)
+            tell("images", len(answers))
     if trained.reading.before:
         typer.echo("torchcaps: the first version trained this network: pictures are squashed for it, as then", err=True)
-    answers = list(ask(trained, images, top=top, explain=explain))
     bad = [answer for answer in answers if "error" in answer]
     if as_json:
         typer.echo(json.dumps(answers, indent=2, ensure_ascii=False))
@@ -38,6 +58,34 @@ def predict(
         typer.echo(f"torchcaps: {answer['file']}: {answer['error']}", err=True)
     if bad:
         raise typer.Exit(1)
+
+
+def _check_to(to: Path | None, *, explain: bool) -> None:
+    """Pictures go into a folder of their own, and replace nothing."""
+    if to is None:
+        return
+    if not explain:
+        raise ValueError("--to is for the pictures of --explain: give both")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ValueError("pictures need matplotlib: pip install 'torchcaps[bench]'")
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise ValueError(f"{to} is not an empty folder: name another for the pictures")
+
+
+def _into(folder: Path) -> "Draw":
+    """What draws the couplings of each image into a file named as the image's, told apart by a number if need be."""
+    from torchcaps.explain import figure_of_couplings
+
+    def draw(file: str, tree: Any, image: Any, label: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        stem, number = Path(file).stem, 1
+        target = folder / f"{stem}.png"
+        while target.exists():
+            number += 1
+            target = folder / f"{stem}-{number}.png"
+        figure_of_couplings(tree, image, label).savefig(target, dpi=110)
+
+    return draw
 
 
 def _show(answers: list[Answer]) -> None:
@@ -61,20 +109,34 @@ def _lines(answer: Answer) -> Iterator[str]:
     if not layers:
         yield "  a network without capsules: there is no parse to show"
     for layer in layers:
-        h, w = layer["grid"]
-        yield f"  {layer['layer']}, {h}×{w} positions of {layer['types']}: the most active"
-        yield from map(_line, layer["most_active"])
+        yield f"  {layer['layer']}, {_where(layer)}: the most active"
+        yield from (_line(entry, layer) for entry in layer["most_active"])
     if couplings:
-        yield f"  the strongest couplings into {answer['class']}"
-        yield from map(_line, couplings)
+        uniform = answer["parse"]["uniform"]
+        alike = "which need not sum to one" if uniform is None else f"where uniform would be {uniform:.3f}"
+        yield f"  the strongest couplings into {answer['class']}, {alike}"
+        yield from (_line(entry, layers[-2]) for entry in couplings)
     if len(layers) > 2:
-        yield f"  the strongest routes to {answer['class']}, capsules as row·column·type"
+        yield f"  the strongest routes to {answer['class']} (row·column·type, or type alone)"
         for route in routes:
-            way = " → ".join(entry.get("class") or "·".join(map(str, entry.values())) for entry in route["capsules"])
+            steps = zip(route["capsules"], layers, strict=True)
+            way = " → ".join(e.get("class") or "·".join(map(str, _placed(e, layer).values())) for e, layer in steps)
             yield f"    {way}  flow {route['flow']:.3g}"
 
 
-def _line(entry: Answer) -> str:
+def _where(layer: Answer) -> str:
+    h, w = layer["grid"]
+    return f"{layer['types']} capsules" if h == w == 1 else f"{h}×{w} positions of {layer['types']}"
+
+
+def _placed(entry: Answer, layer: Answer) -> Answer:
+    """An entry without the place that all capsules of its layer share."""
+    alone = layer["grid"] == [1, 1]
+    return {name: value for name, value in entry.items() if not (alone and name in ("row", "column"))}
+
+
+def _line(entry: Answer, layer: Answer) -> str:
     numbers = "  ".join(f"{name} {value:.3f}" for name, value in entry.items() if isinstance(value, float))
-    where = "  ".join(f"{name} {value:>3}" for name, value in entry.items() if isinstance(value, int))
+    shown = _placed(entry, layer).items()
+    where = "  ".join(f"{name} {value:>3}" for name, value in shown if isinstance(value, int))
     return f"    {entry.get('class', where):<29}  {numbers}"

@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+from torchcaps._telling import working
+from torchcaps.cli._names import check_run
+
 
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="The directories of trainings.")],
@@ -21,19 +24,29 @@ def report(
     missing = [name for name in ("jinja2", "PIL") if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"a report needs {', '.join(missing)}: pip install 'torchcaps[bench]'")
-    from torchcaps.cli.inspect import shown
-    from torchcaps.report import report_on
-    from torchcaps.train import load_run
+    for run in runs:
+        check_run(run)
+    _check_out(out)
+    with working("loading torch") as tell:
+        from torchcaps.report import report_on
+        from torchcaps.train import load_run
 
-    names = named(runs)
-    with shown() as progress:
         page = report_on(
-            {name: load_run(run) for name, run in names.items()},
+            {name: load_run(run) for name, run in named(runs).items()},
             out,
             images=images,
-            progress=lambda name, walk, done, total: progress(f"{name}: {walk}", done, total),
+            progress=lambda name, walk, done, total: tell(f"{name}: {walk}", done, total),
         )
     typer.echo(f"The page is {page}")
+
+
+def _check_out(out: Path) -> None:
+    """A page is a new file, or takes the place of an older page: of nothing else."""
+    if out.suffix not in (".html", ".htm") or (out.exists() and not out.is_file()):
+        raise ValueError(f"{out} is not allowed for a page: name a file that ends in .html")
+    for folder in out.parents:
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"{out} is not allowed for a page: {folder} is a file")
 
 
 def named(runs: list[Path]) -> dict[str, Path]:

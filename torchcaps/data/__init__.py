@@ -102,6 +102,10 @@ def load(name: str | Path, split: str = "train", *, source: str | Stored = "mnis
 def look_through(path: str | Path, **options: Any) -> OwnImages:
     """A user's own images, in a folder or an .npz file: what there is, before any of it is read.
 
+    >>> look_through("nowhere")
+    Traceback (most recent call last):
+    ValueError: there is no data set and no folder 'nowhere': ...
+
     Args:
         options: of `Folder` or `Archive`.
     """

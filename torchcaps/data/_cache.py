@@ -14,7 +14,11 @@ from torchcaps._paths import cache_home
 
 
 def cache_dir() -> Path:
-    """`$TORCHCAPS_DATA`, or the platform's cache directory."""
+    """`$TORCHCAPS_DATA`, or the platform's cache directory.
+
+    >>> cache_dir().is_absolute()
+    True
+    """
     named = os.environ.get("TORCHCAPS_DATA")
     if named:
         return Path(named).expanduser()

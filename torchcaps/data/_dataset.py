@@ -1,14 +1,17 @@
 """What every data set is: samples by index, whole batches at once."""
 
+import copy
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 
 from torchcaps.data._random import permutation
+
+Data = TypeVar("Data", bound="Dataset")
 
 
 class Batch(NamedTuple):
@@ -21,6 +24,14 @@ class Batch(NamedTuple):
 
 class Dataset:
     """Samples by index. What is random in a sample depends on (seed, epoch, index) alone.
+
+    >>> class Noise(Dataset):
+    ...     def __len__(self):
+    ...         return 4
+    ...     def batch(self, index, epoch=0):
+    ...         return Batch(torch.rand(len(index), *self.image_shape), index[:, None] % 2)
+    >>> [len(batch.labels) for batch in Noise(("a", "b"), (1, 2, 2)).batches(3)]
+    [3, 1]
 
     Args:
         classes: the names of the classes.
@@ -39,10 +50,36 @@ class Dataset:
         """The samples with these indices, as they are in an epoch."""
         raise TypeError(f"{type(self).__name__} must define batch(index, epoch)")
 
+    def to(self: Data, device: str | torch.device) -> Data:
+        """The same data with all that it holds on a device: what is random is drawn there, as it is anywhere.
+
+        >>> Dataset(("a", "b"), (1, 28, 28)).to("cpu").device
+        device(type='cpu')
+        """
+        there = copy.copy(self)
+        for name, held in self._held():
+            setattr(there, name, held.to(device))
+        return there
+
+    @property
+    def device(self) -> torch.device:
+        """Where it lies."""
+        return next((held.device for _, held in self._held()), torch.device("cpu"))
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes, with what it draws from."""
+        return sum(held.nbytes for _, held in self._held())
+
+    def _held(self) -> Iterator[tuple[str, "Tensor | Dataset"]]:
+        for name, held in vars(self).items():
+            if isinstance(held, Tensor | Dataset):
+                yield name, held
+
     def batches(self, size: int, *, epoch: int = 0, shuffle: bool = False, start: int = 0) -> Iterator[Batch]:
         """An epoch in batches; shuffled, its order depends on (seed, epoch), and `start` skips batches already seen."""
         order = permutation(self.seed, epoch, len(self)) if shuffle else torch.arange(len(self))
-        for index in order.split(size)[start:]:
+        for index in order.to(self.device).split(size)[start:]:
             yield self.batch(index, epoch)
 
 
@@ -70,10 +107,6 @@ class Stored(Dataset):
         """The images as numbers from 0 to 1, the same in every epoch."""
         index = index.to(self.images.device)
         return Batch(self.images[index].float() / 255, self.labels[index, None])
-
-    def to(self, device: str | torch.device) -> "Stored":
-        """The same data on a device; generators that draw from it work there."""
-        return Stored(self.images.to(device), self.labels.to(device), self.classes, seed=self.seed)
 
     def select(self, index: Int[Tensor, " m"]) -> "Stored":
         """The data set of these samples."""

@@ -8,7 +8,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 import numpy as np
 from numpy.lib import format as npy
 
-from torchcaps.data._room import memory
+from torchcaps._memory import memory
 
 MOST_NUMBERS = 2**62
 

@@ -10,10 +10,10 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
+from torchcaps._memory import memory
 from torchcaps.data._cache import cache_dir
 
 MOST = 0.5  # share of the memory there is that images may take
-_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def room_for(shape: tuple[int, int, int, int]) -> UInt8[Tensor, "n c h w"]:
@@ -21,17 +21,6 @@ def room_for(shape: tuple[int, int, int, int]) -> UInt8[Tensor, "n c h w"]:
     if prod(shape) <= MOST * memory():
         return torch.empty(shape, dtype=torch.uint8)
     return _mapped(prod(shape)).reshape(shape)
-
-
-def memory() -> int:
-    """Bytes of memory that this process may still take; where the system does not say, as many as one can count."""
-    bounds = [2**62]
-    status = Path("/proc/meminfo")
-    if status.exists():
-        lines = dict(line.split(":") for line in status.read_text().splitlines())
-        bounds.append(int(lines["MemAvailable"].split()[0]) * 1024)
-    limits = [Path(limit).read_text().strip() for limit in _LIMITS if Path(limit).exists()]
-    return min(bounds + [int(limit) for limit in limits if limit.isdigit()])
 
 
 def _mapped(size: int) -> UInt8[Tensor, " n"]:

@@ -47,7 +47,13 @@ class DataUnavailableError(OSError):
 
 
 def obtain(recipe: Recipe, root: Path | None = None, report: Report = lambda _: None) -> Files:
-    """All files of a data set, checked; fetched into the cache if they are not there."""
+    """All files of a data set, checked; fetched into the cache if they are not there.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> empty = Recipe("none", {}, (), 0, "–")
+    >>> obtain(empty)
+    {}
+    """
     home = cache_dir() / recipe.name
     if (found := _complete(recipe, home)) is not None:
         return found

@@ -89,7 +89,14 @@ def _files(folder: Path, skipped: list[Skipped] | None = None, root: Path | None
 
 
 def pictures(folder: Path) -> Iterator[Path]:
-    """Files below a folder that begin as images do, sorted."""
+    """Files below a folder that begin as images do, sorted.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.gif").write_bytes(b"GIF89a"), Path(folder, "b.png").write_text("no image")
+    ...     [file.name for file in pictures(Path(folder))]
+    ['a.gif']
+    """
     for file in _files(folder):
         if _begins_well(file):
             yield file

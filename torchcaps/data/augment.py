@@ -37,6 +37,11 @@ def shifted(images: Float[Tensor, "b c h w"], by: Int[Tensor, "b 2"], most: int)
 class Augmented(Dataset):
     """Another data set with random shifts and flips, new in every epoch.
 
+    >>> from torchcaps.data import load
+    >>> digits = Augmented(load("glyphs", "test", count=10))
+    >>> torch.equal(digits.batch(torch.arange(9), epoch=1).images, digits.batch(torch.arange(9), epoch=2).images)
+    False
+
     Args:
         shift: pixels in each direction: 2 for MNIST (Sabour et al. 2017), 4 for CIFAR's padded crops (tsai2020, A.2).
         flip: whether half of the images are mirrored.

@@ -17,6 +17,11 @@ class Overlapping(Dataset):
 
     Sample i shows image i ÷ pairs and a partner of another class. Both objects are kept alone as well.
 
+    >>> from torchcaps.data import load
+    >>> batch = Overlapping(load("glyphs", "test", count=50)).batch(torch.arange(2))
+    >>> batch.images.shape, batch.labels.shape, batch.singles.shape
+    (torch.Size([2, 1, 36, 36]), torch.Size([2, 2]), torch.Size([2, 2, 1, 36, 36]))
+
     Args:
         source: any stored data set of at least two classes.
         pairs: how many pairs each image leads, 1 to 1000 in the paper.

@@ -27,6 +27,13 @@ def read_image(
 
     Numbers of 16 bits are divided by 257, floats must lie between 0 and 1; transparent parts show the background.
 
+    >>> from tempfile import TemporaryDirectory
+    >>> from PIL import Image
+    >>> with TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (40, 20), "white").save(Path(folder, "wide.png"))
+    ...     read_image(Path(folder, "wide.png"), 28, 1).shape
+    (1, 28, 28)
+
     Args:
         size: of a square, or height and width.
         in_chans: 3 for colour, 1 for grey.

@@ -16,6 +16,10 @@ TRIES = 8
 class Placed(Dataset):
     """Each image at a random place of a black canvas, otherwise as it is (gu2021's training images).
 
+    >>> from torchcaps.data import load
+    >>> Placed(load("glyphs", "test", count=10), canvas=36).batch(torch.arange(2)).images.shape
+    torch.Size([2, 1, 36, 36])
+
     Args:
         source: any stored data set.
         canvas: height and width of the result.
@@ -47,6 +51,10 @@ class Affine(Dataset):
     """Each image warped at random on a larger canvas, with no ink lost: *affine MNIST*.
 
     Warps are drawn again, up to eight times, until the ink fits; what then still does not fit is shrunk until it does.
+
+    >>> from torchcaps.data import load
+    >>> Affine(load("glyphs", "test", count=10)).batch(torch.arange(2)).images.shape
+    torch.Size([2, 1, 40, 40])
 
     Args:
         source: any stored data set.

@@ -67,10 +67,9 @@ def draw(strength: Strength, seed: int, epoch: int, index: Int[Tensor, " b"], st
 def apply(images: Float[Tensor, "b c h w"], warp: Warp, size: tuple[int, int]) -> Float[Tensor, "b c h2 w2"]:
     """The warped images on a canvas of another size, black outside, bilinear between pixels."""
     h, w = images.shape[-2:]
-    back = torch.linalg.inv(warp.matrix)
+    back = torch.linalg.inv_ex(warp.matrix).inverse  # as linalg.inv, which would wait for a card
     # affine_grid wants, for each point of the canvas in units of half its size, the point of the image it shows.
-    canvas = torch.tensor([size[1] / 2, size[0] / 2], device=images.device)
-    source = torch.tensor([w / 2, h / 2], device=images.device)
+    canvas, source = (torch.stack([images.new_full((), side / 2) for side in (x, y)]) for y, x in (size, (h, w)))
     linear = back * canvas / source[:, None]
     offset = -(back @ warp.shift[..., None])[..., 0] / source
     theta = torch.cat([linear, offset[..., None]], -1)

@@ -18,7 +18,7 @@ def describe(tree: Tree, label: int, count: int = 5) -> Entry:
     >>> [tree] = parse_trees(create_model("sabour2017/capsnet", width=0.25), torch.rand(1, 1, 28, 28))
     >>> told = describe(tree, label=7)
     >>> list(told), [layer["layer"] for layer in told["layers"]]
-    (['layers', 'couplings', 'routes'], ['primary', 'classes'])
+    (['layers', 'couplings', 'uniform', 'routes'], ['primary', 'classes'])
 
     Args:
         label: the class whose edges and routes are told.
@@ -41,7 +41,13 @@ def describe(tree: Tree, label: int, count: int = 5) -> Entry:
         {"flow": route.flow, "couplings": list(route.couplings), "capsules": [_at(tree, node) for node in route.nodes]}
         for route in strongest_routes(tree, label, count)
     ]
-    return {"layers": layers, "couplings": couplings, "routes": routes}
+    return {"layers": layers, "couplings": couplings, "uniform": _uniform(tree), "routes": routes}
+
+
+def _uniform(tree: Tree) -> float | None:
+    """What every coupling into a class would be if all classes were alike; None where children do not compete."""
+    links = tree.structure.links
+    return 1 / len(tree.structure.classes) if links and links[-1].shares else None
 
 
 def _strongest(tree: Tree, layer: int, count: int) -> list[Node]:

@@ -21,6 +21,13 @@ LIGHT, DARK = ("#ffffff", "#1d2128", "#0b3d91", "#c2321f"), ("#14171c", "#e8eaee
 def draw_edges(axes: "Axes", tree: Tree, *, layers: Layers = "columns", full: float | None = None) -> Layout:
     """Capsules as dots and couplings as lines, the darker the greater; dead capsules are red.
 
+    >>> from matplotlib.figure import Figure
+    >>> from torchcaps.explain import parse_trees
+    >>> from torchcaps.models import create_model
+    >>> [tree] = parse_trees(create_model("mitterreiter2023/capsnet", width=0.25), torch.rand(1, 1, 40, 40))
+    >>> len(draw_edges(Figure().add_subplot(), tree).dots)
+    26
+
     Args:
         layers: as "columns" from left to right, or as "rows" from the bottom up.
         full: the coupling that is drawn darkest; see `arrange`.
@@ -42,6 +49,13 @@ def draw_edges(axes: "Axes", tree: Tree, *, layers: Layers = "columns", full: fl
 
 def draw_bars(axes: "Axes", tree: Tree, *, layers: Layers = "columns", longest: float | None = None) -> Layout:
     """How strong each capsule is, as a bar at its place; dead capsules have a red mark.
+
+    >>> from matplotlib.figure import Figure
+    >>> from torchcaps.explain import parse_trees
+    >>> from torchcaps.models import create_model
+    >>> [tree] = parse_trees(create_model("mitterreiter2023/capsnet", width=0.25), torch.rand(1, 1, 40, 40))
+    >>> draw_bars(Figure().add_subplot(), tree).names[0]
+    'primary'
 
     Args:
         longest: the strength whose bar fills its space; 1, or the greatest if that is more.

@@ -144,7 +144,14 @@ def parse_trees(
 
 
 def grow(structure: Structure, parse: Parse, *, eps: float = DEAD) -> list[Tree]:
-    """The trees of a parse that was recorded with "last" or "all"."""
+    """The trees of a parse that was recorded with "last" or "all".
+
+    >>> from torchcaps.models import create_model
+    >>> net = create_model("mitterreiter2023/capsnet", width=0.25)
+    >>> [tree] = grow(Structure.of(net), net(torch.rand(1, 1, 40, 40), record="last"))
+    >>> len(tree.level(0))
+    4
+    """
     if len(parse.couplings) != len(structure.links):
         raise ValueError(f"the parse has {len(parse.couplings)} couplings, not {len(structure.links)}: record='last'")
     strengths = strength(structure, parse.capsules) if structure.layers else ()

@@ -6,7 +6,6 @@ import torch
 from einops import rearrange
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import one_hot
 
 from torchcaps.types import CapsShape, Parse
 
@@ -15,6 +14,13 @@ Image = tuple[int, int, int]
 
 class Decoder(nn.Module):
     """Reconstructs an image from the class capsules of its parse.
+
+    >>> class Mean(Decoder):
+    ...     def draw(self, code):
+    ...         return code.mean(-1)[:, None, None, None].expand(-1, *self.image)
+    >>> parse = Parse(torch.rand(2, 3), [Capsules(torch.rand(2, 1, 1, 3, 4), torch.rand(2, 1, 1, 3))], [], [])
+    >>> Mean(CapsShape((1, 1), 3, 4), (1, 8, 8))(parse).shape
+    torch.Size([2, 1, 8, 8])
 
     Args:
         classes: the shape of the class capsules.
@@ -37,7 +43,8 @@ class Decoder(nn.Module):
         if not self.conditional:
             return pose
         chosen = parse.scores.argmax(-1) if labels is None else labels
-        return pose * one_hot(chosen, self.classes.n).to(pose.dtype)[..., None]
+        kept = chosen[:, None] == torch.arange(self.classes.n, device=chosen.device)  # reads no label, unlike one_hot
+        return pose * kept.to(pose.dtype)[..., None]
 
     def forward(self, parse: Parse, labels: Int[Tensor, " b"] | None = None) -> Float[Tensor, "b c h w"]:
         """The reconstruction of each image."""

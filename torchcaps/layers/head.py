@@ -8,7 +8,12 @@ from torchcaps.types import CapsShape, Capsules
 
 
 class Head(nn.Module):
-    """Scores of the class capsules, which must sit on a 1×1 grid."""
+    """Scores of the class capsules, which must sit on a 1×1 grid.
+
+    >>> Head(CapsShape((2, 2), 10, 16))
+    Traceback (most recent call last):
+    ValueError: the class capsules lie on a 2×2 grid: ...
+    """
 
     reads_activation: bool = False
     """Whether the scores are the activations, so that the routing below must give them a meaning."""

@@ -6,7 +6,14 @@ from torch import Tensor, nn
 
 
 class Loss(nn.Module):
-    """From class scores and multi-hot targets to a number."""
+    """From class scores and multi-hot targets to a number.
+
+    >>> class Squares(Loss):
+    ...     def forward(self, scores, targets):
+    ...         return (scores - targets).square().mean()
+    >>> Squares()(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
+    tensor(0.5000)
+    """
 
     threshold: float = 0.0
     """The score above which a class is taken to be there, whatever the others score: logits change sign."""

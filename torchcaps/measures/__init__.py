@@ -59,6 +59,8 @@ def measure(
 ) -> dict[str, Score]:
     """The accuracy of a network on one or more views of the data; every network meets the same images.
 
+    What `judge` gives also tells the accuracy of each class, and which were taken for which.
+
     >>> from torchcaps.data import load
     >>> from torchcaps.models import create_model
     >>> net = create_model("gu2021/convnet_avg", image_size=28, width=0.02)
@@ -72,7 +74,21 @@ def measure(
         threshold: above which a class is named; if not given, what the data asks for, see `usual_threshold`.
         progress: told after each batch the view, how many images are done, of how many.
     """
-    scores = dict[str, Score]()
+    found = judge(model, on, data, batch_size=batch_size, threshold=threshold, progress=progress)
+    return {name: result.score for name, result in found.items()}
+
+
+def judge(
+    model: Model,
+    on: Sequence[str],
+    data: Dataset,
+    *,
+    batch_size: int = 256,
+    threshold: float | None = None,
+    progress: Callable[[str, int, int], None] = lambda name, done, total: None,  # noqa: ARG005
+) -> dict[str, AccuracyResult]:
+    """What `measure` counts, image by image and class by class; the arguments are the same."""
+    found = dict[str, AccuracyResult]()
     for name in check_views(on):
 
         def told(done: int, total: int, name: str = name) -> None:
@@ -80,8 +96,10 @@ def measure(
 
         shown = VIEWS[name](model, data)
         above = usual_threshold(model, shown) if threshold is None else threshold
-        scores[name] = accuracy(model, shown, batch_size=batch_size, threshold=above, progress=told)
-    return scores
+        counter = Accuracy(above)
+        walk(model, shown, [counter], batch_size=batch_size, progress=told)
+        found[name] = counter.result()
+    return found
 
 
 __all__ = [
@@ -130,6 +148,7 @@ __all__ = [
     "gradients",
     "inspect",
     "iterations",
+    "judge",
     "layer_symmetry",
     "measure",
     "named",

@@ -78,6 +78,12 @@ class AccuracyResult(Result):
 class Accuracy:
     """The share of images whose classes a network names, all of them and no other; see `named`.
 
+    >>> from torchcaps.data import load
+    >>> from torchcaps.models import create_model
+    >>> [found] = walk(create_model("chen2019/lenet", pretrained=True), load("glyphs", "test", count=50), [Accuracy()])
+    >>> found.count, len(found.classes)
+    (50, 10)
+
     Args:
         threshold: name the classes that score above it, instead of as many as an image shows.
     """
@@ -150,6 +156,14 @@ def usual_threshold(model: Model, data: Dataset) -> float | None:
     """The threshold that data asks for: where images show one object or two, a network must know how many there are.
 
     That is DiverseMultiMNIST (tsai2020, section 6). How high the threshold is depends on what the loss reads.
+
+    >>> from torchcaps.data import load
+    >>> from torchcaps.models import create_model
+    >>> digits = load("glyphs", "test", count=50)
+    >>> usual_threshold(create_model("chen2019/lenet"), digits) is None
+    True
+    >>> usual_threshold(create_model("chen2019/lenet"), Overlapping(digits, single=0.5))
+    0.0
     """
     if isinstance(data, Overlapping) and 0 < data.single < 1:
         return model.loss.threshold if isinstance(model.loss, Loss) else 0.0

@@ -103,7 +103,17 @@ def _unit(factor: str) -> str:
 
 
 class AffineCurves:
-    """Accuracy as a curve over the strength of each single transformation, for a walk over `swept` images."""
+    """Accuracy as a curve over the strength of each single transformation, for a walk over `swept` images.
+
+    >>> from torchcaps.data import load
+    >>> from torchcaps.measures import swept, walk
+    >>> from torchcaps.models import create_model
+    >>> net = create_model("chen2019/lenet", pretrained=True)
+    >>> data = swept(("rotation",), count=3)(net, load("glyphs", "test", count=10))
+    >>> [found] = walk(net, data, [AffineCurves()])
+    >>> found.curves[0].factor, len(found.curves[0].values)
+    ('rotation', 3)
+    """
 
     record: Record = "none"
 

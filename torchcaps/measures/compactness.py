@@ -82,6 +82,14 @@ class Compactness:
     Each image is shown at every value of the factor; the variances of the capsule's numbers, divided by their sum, are
     compared with 1/d. The score is the mean over images; where nothing moves there is none, and the image is counted.
     A network with grouped units (gu2021's ConvNet-R and -CR) has the group of a class as its capsule.
+
+    >>> from torchcaps.data import load
+    >>> from torchcaps.measures import swept, walk
+    >>> from torchcaps.models import create_model
+    >>> net = create_model("mitterreiter2023/capsnet", pretrained=True)
+    >>> data = swept(("rotation",), count=3)(net, load("glyphs", "test", count=5))
+    >>> walk(net, data, [Compactness()])[0].dims
+    8
     """
 
     record: Record = "none"

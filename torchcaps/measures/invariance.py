@@ -86,6 +86,14 @@ class Invariance:
 
     The correlation is the paper's: it is not centred. Both signs of a strength are averaged. Capsules that are silent
     for all images have none; they are left out and counted. For a walk over `swept` images.
+
+    >>> from torchcaps.data import load
+    >>> from torchcaps.measures import swept, walk
+    >>> from torchcaps.models import create_model
+    >>> net = create_model("mitterreiter2023/capsnet", pretrained=True)
+    >>> data = swept(("rotation",), count=3)(net, load("glyphs", "test", count=5))
+    >>> len(walk(net, data, [Invariance()])[0].factors[0].layers)
+    5
     """
 
     record: Record = "last"

@@ -54,6 +54,14 @@ class PredictionsResult(Result):
 class Predictions:
     """A histogram of the classes that a network names.
 
+    >>> from torchcaps.data import load
+    >>> from torchcaps.measures import walk
+    >>> from torchcaps.models import create_model
+    >>> net, digits = create_model("chen2019/lenet", pretrained=True), load("glyphs", "test", count=50)
+    >>> [found] = walk(net, digits, [Predictions()])
+    >>> 0.1 <= found.largest <= 1
+    True
+
     Args:
         threshold: see `named`.
     """

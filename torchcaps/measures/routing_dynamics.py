@@ -111,6 +111,14 @@ class RoutingDynamics:
     across the grid, n are all the parents it reaches. Over the living, dead parents leave the sum and n, dead children
     the mean; n ≤ 1 is undefined.
 
+    >>> from torchcaps.data import load
+    >>> from torchcaps.measures import walk
+    >>> from torchcaps.models import create_model
+    >>> net = create_model("mitterreiter2023/capsnet", pretrained=True)
+    >>> [found] = walk(net, load("glyphs", "test", count=20), [RoutingDynamics()])
+    >>> print(found.table().columns[0])
+    layer
+
     Args:
         dead_mean, dead_std: ε₁ and ε₂ of dead capsules, see `Activity`.
     """

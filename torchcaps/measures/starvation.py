@@ -117,6 +117,15 @@ class Starvation:
     They are the first of the validation data, or of the training data if there is none. The network is asked in
     evaluation mode, and its training goes on as if nobody had looked.
 
+    >>> from torchcaps.measures import Starvation
+    >>> from torchcaps.train import fit
+    >>> watch = Starvation(every=1)
+    >>> small = {"width": 0.1, "layers": 3}
+    >>> few = {"steps": 2, "images": 64, "quiet": True}
+    >>> run = fit("mitterreiter2023/capsnet", "glyphs", options=small, callbacks=[watch], **few)
+    >>> type(watch.result()).__name__
+    'StarvationResult'
+
     Args:
         every: steps between two looks; one is taken before the first step too.
         images: how many.

@@ -158,6 +158,12 @@ def swept(
 
     At 40×40, MNIST's digits stay on the canvas; at 28×28 the strongest shifts and shears cut them.
 
+    >>> from torchcaps.data import load
+    >>> from torchcaps.models import create_model
+    >>> view = swept(("rotation",), count=5)
+    >>> len(view(create_model("chen2019/lenet"), load("glyphs", "test", count=10)))
+    50
+
     Args:
         factors: which transformations.
         count: how many values of each, over its affine range.

@@ -84,6 +84,13 @@ class Symmetry:
 
     Of a capsule network, u are the poses of the primary capsules, whose activations stay; f are poses and activations
     of every layer above and the class scores. Of any network, u are also the images and f the scores.
+
+    >>> from torchcaps.data import Sign
+    >>> from torchcaps.measures import walk
+    >>> from torchcaps.models import create_model
+    >>> [found] = walk(create_model("peer2021/sign", bias=False), Sign(count=50), [Symmetry()])
+    >>> found.table().columns
+    ('f', '‖f(−u) − f(u)‖', '‖f(−u) + f(u)‖')
     """
 
     record: Record = "last"

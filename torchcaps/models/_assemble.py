@@ -15,7 +15,7 @@ from torchcaps.network import CapsNet
 from torchcaps.routing import ROUTINGS, RoutingFactory
 from torchcaps.schedule import Schedule, sequential
 from torchcaps.types import CapsShape
-from torchcaps.windows import pair
+from torchcaps.windows import TooSmallError, pair
 
 Size = int | tuple[int, int]
 Reconstruction = Literal["conditional", "plain", "none"]
@@ -77,7 +77,8 @@ def feature_shape(backbone: nn.Module, image: Image) -> tuple[int, int, int]:
         with torch.no_grad():
             features = backbone.eval()(torch.zeros(1, *image, device=like.device, dtype=like.dtype))
     except (RuntimeError, ValueError) as error:
-        raise ValueError(f"the backbone cannot take images of {image} (channels, height, width): {error}") from error
+        kind = TooSmallError if "Kernel size can't be greater" in str(error) else ValueError
+        raise kind(f"the backbone cannot take images of {image} (channels, height, width): {error}") from error
     finally:
         for module, training in modes:
             module.training = training

@@ -21,7 +21,14 @@ UNSEALED = 1
 
 
 def from_pretrained(directory: str | Path) -> Model:
-    """The model that `save_pretrained` wrote into a directory; damage is named, and nothing is ever unpickled."""
+    """The model that `save_pretrained` wrote into a directory; damage is named, and nothing is ever unpickled.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     where = create_model("peer2021/sign", bias=True).save_pretrained(folder)
+    ...     from_pretrained(where).recipe
+    {'name': 'peer2021/sign', 'options': {'bias': True}}
+    """
     config, weights = read_weights(directory)
     if config["name"] == BY_HAND:
         raise ValueError(
@@ -40,7 +47,12 @@ def from_pretrained(directory: str | Path) -> Model:
 
 
 def read_weights(directory: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What `write_weights` wrote, checked: name and options of a network, and its weights."""
+    """What `write_weights` wrote, checked: name and options of a network, and its weights.
+
+    >>> config, weights = read_weights(SHIPPED / "peer2021--sign")
+    >>> config["name"]
+    'peer2021/sign'
+    """
     config = _config(Path(directory) / CONFIG)
     path = Path(directory) / WEIGHTS
     data = _read(path)
@@ -55,7 +67,11 @@ def read_weights(directory: str | Path) -> tuple[dict[str, Any], dict[str, Tenso
 
 
 def list_pretrained() -> list[str]:
-    """The models whose trained weights are shipped."""
+    """The models whose trained weights are shipped.
+
+    >>> "sabour2017/capsnet" in list_pretrained()
+    True
+    """
     return sorted(config.parent.name.replace("--", "/") for config in SHIPPED.glob(f"*/{CONFIG}"))
 
 
@@ -74,7 +90,7 @@ def shipped(name: str, options: dict[str, Any]) -> Model:
 def _config(path: Path) -> dict[str, Any]:
     try:
         config: Any = json.loads(_read(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     wanted = {"format": int, "torchcaps": str, "name": str, "options": dict, "sha256": str}
     if not isinstance(config, dict) or not all(isinstance(config.get(key), kind) for key, kind in wanted.items()):

@@ -3,12 +3,16 @@
 import difflib
 import fnmatch
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import torch
+
+from torchcaps._memory import memory
 from torchcaps.losses import make_loss
+from torchcaps.models._options import check_options, is_large
 from torchcaps.network import Model
-from torchcaps.windows import pair
+from torchcaps.windows import TooSmallError
 
 Builder = Callable[..., Model]
 
@@ -24,6 +28,7 @@ class Card(NamedTuple):
     paper: str
     section: str
     summary: str
+    good_for: str
     image: tuple[int, int, int]
     classes: int
     routing: str | None
@@ -33,6 +38,8 @@ class Card(NamedTuple):
 
 
 CARDS: dict[str, Card] = {}
+SPEEDS = {"very fast": 1e7, "fast": 1e8, "medium": 3e8, "slow": 1e9, "very slow": float("inf")}
+"""Words for how fast a model is, and the multiply-adds for one image up to which they hold."""
 
 
 def register(
@@ -40,6 +47,7 @@ def register(
     build: Builder,
     section: str,
     summary: str,
+    good_for: str,
     routing: str | None,
     image: tuple[int, int, int],
     parameters: int,
@@ -49,7 +57,8 @@ def register(
 ) -> None:
     """Enter a model under the name `paper/model`."""
     paper = name.split("/")[0]
-    CARDS[name] = Card(name, paper, section, summary, image, classes, routing, parameters, multiply_adds, build)
+    facts = section, summary, good_for, image, classes, routing, parameters, multiply_adds
+    CARDS[name] = Card(name, paper, *facts, build)
 
 
 def list_models(pattern: str = "*") -> list[str]:
@@ -62,7 +71,11 @@ def list_models(pattern: str = "*") -> list[str]:
 
 
 def card(name: str) -> Card:
-    """The card of a model; an unknown name is answered with the nearest ones."""
+    """The card of a model; an unknown name is answered with the nearest ones.
+
+    >>> card("tsai2020/inverted_simple").image
+    (3, 32, 32)
+    """
     if name in CARDS:
         return CARDS[name]
     near = difflib.get_close_matches(name, CARDS, n=3, cutoff=0.4)
@@ -74,16 +87,18 @@ def card(name: str) -> Card:
 def model_info(name: str) -> dict[str, Any]:
     """Paper, section, input, classes, routing, exact parameters and multiply-adds of a model with its default options.
 
+    How fast it is goes by its multiply-adds for one image: very fast, fast, medium, slow or very slow.
+
     >>> info = model_info("sabour2017/capsnet")
-    >>> info["parameters"], info["routing"]
-    (8215568, 'dynamic')
+    >>> info["parameters"], info["routing"], info["speed"]
+    (8215568, 'dynamic', 'medium')
     """
     known = card(name)._asdict()
     del known["build"]
-    return known
+    return {**known, "speed": next(word for word, most in SPEEDS.items() if known["multiply_adds"] <= most)}
 
 
-def create_model(name: str, *, pretrained: bool = False, **options: Any) -> Model:
+def create_model(name: str, /, *, pretrained: bool = False, **options: Any) -> Model:
     """Build a model of the papers, with its options or others.
 
     Every model takes `num_classes`, `in_chans` and `image_size`; `width`, a factor of everything in it, and
@@ -106,21 +121,20 @@ def create_model(name: str, *, pretrained: bool = False, **options: Any) -> Mode
         from torchcaps.models._pretrained import shipped  # which builds models itself
 
         return shipped(name, options)
-    own = inspect.signature(build).parameters
-    allowed = dict.fromkeys([*own, "standardise", "loss"])
-    for option in options:
-        if option not in allowed:
-            near = difflib.get_close_matches(option, allowed, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise ValueError(f"{name} has no option {option!r}: {hint}it takes {', '.join(allowed)}")
-    _check(options)
-    model = _built(build, own, dict(options))
+    check_options(name, build, options)
+    try:
+        if is_large(options):
+            _check_room(name, build, options)
+        model = _built(build, options)
+    except TooSmallError as error:
+        raise ValueError(f"{name} is too large for such images: {error}. {_advice(build, options)}") from error
     model.recipe = {"name": name, "options": dict(options)}
     return model
 
 
-def _built(build: Builder, own: Collection[str], options: dict[str, Any]) -> Model:
+def _built(build: Builder, given: Mapping[str, Any]) -> Model:
     """With the options of its builder, and with those that every model takes."""
+    options, own = dict(given), inspect.signature(build).parameters
     standardise, loss = options.pop("standardise", False), options.pop("loss", {})
     loss = {"name": loss} if isinstance(loss, str) else loss
     if loss.keys() == {"name"} and "loss" in own:
@@ -133,21 +147,20 @@ def _built(build: Builder, own: Collection[str], options: dict[str, Any]) -> Mod
     return model
 
 
-def _check(options: dict[str, Any]) -> None:
-    """The options every model takes, each with a value that makes sense."""
-    for name in ("num_classes", "in_chans"):
-        value = options.get(name, 1)
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name}={value!r} is not allowed: a whole number of at least 1 is needed")
-    standardise, loss = options.get("standardise", False), options.get("loss", {"name": ""})
-    if not isinstance(standardise, bool):
-        raise ValueError(f"standardise={standardise!r} is not allowed: it must be True or False")
-    if not isinstance(loss, str) and not (isinstance(loss, dict) and isinstance(loss.get("name"), str)):
-        raise ValueError(f"loss={loss!r} is not allowed: a name, or a dictionary with one, is needed")
-    for name in ("width", "conv_width", "init_std"):
-        value = options.get(name, 1.0)
-        none = value is None and name == "init_std"
-        if not none and (not isinstance(value, int | float) or not 0 < value < float("inf")):
-            raise ValueError(f"{name}={value!r} is not allowed: it must be a positive number")
-    if min(pair(options.get("image_size", 1), "image_size")) < 1:
-        raise ValueError(f"image_size={options['image_size']!r} is not allowed: it must be at least 1")
+def _advice(build: Builder, options: Mapping[str, Any]) -> str:
+    """Which options make a network fit small images."""
+    own = inspect.signature(build).parameters
+    now = options.get("kernel", own["kernel"].default if "kernel" in own else 1)
+    smaller = f"kernel={max(1, now // 3)} (it is {now}), or " if now > 1 else ""
+    return f"What helps is {smaller}a larger image_size"
+
+
+def _check_room(name: str, build: Builder, options: Mapping[str, Any]) -> None:
+    """Refuse a network that memory cannot hold before any of it is taken."""
+    with torch.device("meta"):
+        size = sum(p.numel() * p.element_size() for p in _built(build, options).parameters())
+    if size > memory():
+        shown = ", ".join(f"{option}={value!r}" for option, value in options.items())
+        raise ValueError(
+            f"{name} with {shown} has weights of {size / 1e9:,.0f} GB, and there are {memory() / 1e9:,.0f} GB of memory"
+        )

@@ -9,6 +9,7 @@ from torchcaps.report._gather_health import dead_of, dynamics_of
 from torchcaps.report._page import write_report
 from torchcaps.report._section import Section
 from torchcaps.report.curves import Curve, Curves
+from torchcaps.report.differences import Differences
 from torchcaps.report.networks import Network, about, others
 from torchcaps.report.perturbations import Drawing, Perturbations
 from torchcaps.report.runs import report_on
@@ -18,6 +19,7 @@ from torchcaps.report.scores import Row, Scores, interval, percent
 __all__ = [
     "Curve",
     "Curves",
+    "Differences",
     "Drawing",
     "Group",
     "Guess",

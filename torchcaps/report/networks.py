@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from torchcaps.attacks import Robustness
 from torchcaps.data import Batch
 from torchcaps.measures import (
+    AccuracyResult,
     AffineCurvesResult,
     CompactnessResult,
     Nothing,
@@ -21,6 +22,7 @@ from torchcaps.report._gather_trees import network_trees
 from torchcaps.report._section import Section
 from torchcaps.report.activity import ActivityByLayer
 from torchcaps.report.compactness import Compact, CompactnessTable
+from torchcaps.report.confusion import Confusion
 from torchcaps.report.health import HealthCards
 from torchcaps.report.robustness import RobustnessCurves, Sweep
 from torchcaps.report.tables import Tables
@@ -43,7 +45,8 @@ class Network:
 
 def about(networks: Sequence[Network]) -> list[Section]:
     """The sections for which something was measured, in the order of a page."""
-    made = (_health(networks), _activity(networks), _trees(networks), _robustness(networks), _compactness(networks))
+    makers = (_confusion, _health, _activity, _trees, _robustness, _compactness)
+    made = (make(networks) for make in makers)
     return [section for section in made if section is not None]
 
 
@@ -52,6 +55,12 @@ def others(networks: Sequence[Network]) -> list[Section]:
     rest = [(one.name, dict(_rest(one))) for one in networks]
     tables = [(name, found) for name, found in rest if found]
     return [Tables(networks=tables)] if tables else []
+
+
+def _confusion(networks: Sequence[Network]) -> Section | None:
+    found = [(one.name, one.found.get("accuracy")) for one in networks]
+    known = [(name, result) for name, result in found if isinstance(result, AccuracyResult)]
+    return Confusion(networks=known) if known else None
 
 
 def _health(networks: Sequence[Network]) -> Section | None:

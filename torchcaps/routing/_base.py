@@ -16,6 +16,18 @@ class Routing(nn.Module):
     parents, and `finish`, what it makes of the votes that were shared out. The state that `step` and `couplings` are
     given is the one before; None before the first step. `torchcaps.testing.check_routing` tells whether they agree.
 
+    >>> class First(Routing):
+    ...     competes = False
+    ...     def couplings(self, votes, state):
+    ...         c = torch.zeros(*votes.lead, self.shape.i, self.shape.j)
+    ...         c[..., 0, :] = 1  # the first child alone is heard
+    ...         return c
+    ...     def step(self, votes, state, t):
+    ...         pose = votes.combine(self.couplings(votes, state))
+    ...         return State(pose, pose.norm(dim=-1))
+    >>> CapsuleLayer(CapsShape((2, 2), 3, 4), n=5, routing=First).shape_out
+    CapsShape(grid=(1, 1), n=5, d=4)
+
     Args:
         shape: what the routing is built for.
         iters: how often a sequential schedule steps; a concurrent schedule has its own count.

@@ -14,6 +14,10 @@ class Dynamic(Routing):
 
     The logit of the paper, b_ij + Σ_r ⟨û_ij, v_j⁽ʳ⁾⟩, is linear in the outputs: their sum so far is all it remembers.
 
+    >>> layer = CapsuleLayer(CapsShape((6, 6), 4, 8), n=10, d=16, routing=Dynamic)
+    >>> layer(Capsules(torch.rand(2, 6, 6, 4, 8), torch.rand(2, 6, 6, 4))).pose.shape, layer.routing.iters
+    (torch.Size([2, 1, 1, 10, 16]), 3)
+
     Args:
         squash: `squash`, or `squash_exp` (mitterreiter2023, equation 1).
         prior: whether the logits b_ij start from learned values (mitterreiter2023, section 3.3) instead of zero.

@@ -24,6 +24,10 @@ class EM(Routing):
 
     A bias on the votes (peer2021, section 4.2) is the layer's `vote_bias`.
 
+    >>> layer = CapsuleLayer(CapsShape((6, 6), 4, 8), n=10, d=16, routing=EM)
+    >>> layer(Capsules(torch.rand(2, 6, 6, 4, 8), torch.rand(2, 6, 6, 4))).pose.shape, layer.routing.iters
+    (torch.Size([2, 1, 1, 10, 16]), 3)
+
     Args:
         output: the parents' poses: "mean" gives μ_j; "length" gives a_j μ_j/‖μ_j‖, whose length is the activation, for
             vector capsules whose activation is their length (peer2021).

@@ -19,6 +19,10 @@ class InvertedAttention(Routing):
 
     Run it under the `concurrent` schedule for the paper's procedure 2; under `sequential` it is ablation B.
 
+    >>> layer = CapsuleLayer(CapsShape((6, 6), 4, 8), n=10, d=16, routing=InvertedAttention)
+    >>> layer(Capsules(torch.rand(2, 6, 6, 4, 8), torch.rand(2, 6, 6, 4))).pose.shape, layer.routing.iters
+    (torch.Size([2, 1, 1, 10, 16]), 2)
+
     Args:
         norm: the layer normalisation, shared by capsules, positions and iterations; without it, ablation A.
         scale: whether agreement is divided by √d, as the authors' released code does.

@@ -17,6 +17,10 @@ class SelfAttention(Routing):
 
     Summing the agreement of a vote with all its siblings is agreement with their sum, so one query does it.
 
+    >>> layer = CapsuleLayer(CapsShape((6, 6), 4, 8), n=10, d=16, routing=SelfAttention)
+    >>> layer(Capsules(torch.rand(2, 6, 6, 4, 8), torch.rand(2, 6, 6, 4))).pose.shape, layer.routing.iters
+    (torch.Size([2, 1, 1, 10, 16]), 1)
+
     Args:
         squash: (1 − e^−‖s‖) s/‖s‖ in the paper.
     """

@@ -18,6 +18,10 @@ class SelfRouting(Routing):
 
     A single pass without agreement: a mixture of experts whose gate is the child.
 
+    >>> layer = CapsuleLayer(CapsShape((6, 6), 4, 8), n=10, d=16, routing=SelfRouting)
+    >>> layer(Capsules(torch.rand(2, 6, 6, 4, 8), torch.rand(2, 6, 6, 4))).pose.shape, layer.routing.iters
+    (torch.Size([2, 1, 1, 10, 16]), 1)
+
     Args:
         bias: whether the gate has a bias, which starts at zero.
         gate_init: the gate's first weights: "fan_in" draws them within ±√(3/d), "zero" leaves every child undecided.

@@ -15,6 +15,10 @@ from torchcaps.votes import Coupling, Poses, Votes
 class Trainable(Routing):
     """v_j = squash(Σ_i c_ij û_ij) with a learned c that need not sum to one (chen2019, section 3.1).
 
+    >>> layer = CapsuleLayer(CapsShape((6, 6), 4, 8), n=10, d=16, routing=Trainable)
+    >>> layer(Capsules(torch.rand(2, 6, 6, 4, 8), torch.rand(2, 6, 6, 4))).pose.shape, layer.routing.iters
+    (torch.Size([2, 1, 1, 10, 16]), 1)
+
     Args:
         per_position: whether c differs by the parent's position (supplement, "Conv Caps Routing").
         per_dim: whether c differs by the dimension of the parent's pose (supplement, "FC Caps Routing"). A coupling has
@@ -40,6 +44,7 @@ class Trainable(Routing):
         self.c = nn.Parameter(torch.empty(size).uniform_(-bound, bound))
 
     def coefficients(self) -> Float[Tensor, "#h #w i j #d"]:
+        """c, as it is used."""
         return self.c
 
     def weight_std(self, maps: int, x: int, y: int) -> float:

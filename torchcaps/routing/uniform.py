@@ -17,6 +17,10 @@ Over = Literal["children", "parents"]
 class Uniform(Routing):
     """Uniform coupling (gu2021, section 3.1; mitterreiter2023, section 4.3).
 
+    >>> layer = CapsuleLayer(CapsShape((6, 6), 4, 8), n=10, d=16, routing=Uniform)
+    >>> layer(Capsules(torch.rand(2, 6, 6, 4, 8), torch.rand(2, 6, 6, 4))).pose.shape, layer.routing.iters
+    (torch.Size([2, 1, 1, 10, 16]), 1)
+
     Args:
         over: "children" takes the average of the votes, c = 1/children, as gu2021's global average pooling; "parents"
             shares each child among its parents, c = 1/parents, as the first iteration of dynamic routing.

@@ -18,6 +18,10 @@ class Variational(Routing):
     precisions Λ. A parent is active when its expected entropy is low, as in the authors' released code; their batch
     norm on the outputs is left to the network.
 
+    >>> layer = CapsuleLayer(CapsShape((6, 6), 4, 8), n=10, d=16, routing=Variational)
+    >>> layer(Capsules(torch.rand(2, 6, 6, 4, 8), torch.rand(2, 6, 6, 4))).pose.shape, layer.routing.iters
+    (torch.Size([2, 1, 1, 10, 16]), 3)
+
     Args:
         alpha0: pseudo-counts of the mixing weights.
         kappa0: pseudo-counts of the means.

@@ -31,6 +31,9 @@ def check_routing(factory: RoutingFactory, cases: Iterable[Case] = CASES) -> Non
     matrix poses, in fully connected and padded convolutional layers, under both schedules and in three precisions.
     It takes a few seconds.
 
+    >>> from torchcaps.routing import Dynamic
+    >>> check_routing(Dynamic, CASES[:1])
+
     Args:
         factory: builds the routing for a shape, as `CapsuleLayer` takes it.
         cases: where it is tried; everywhere if not given.

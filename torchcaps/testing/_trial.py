@@ -46,7 +46,12 @@ CASES = tuple(Case(*names) for names in product(ROWS, WINDOWS, SCHEDULES, PRECIS
 def small_network(
     factory: RoutingFactory, pose: str = "vector", connection: str = "connected", schedule: str = "sequential"
 ) -> CapsNet:
-    """Two capsule layers above primary capsules that are linear in the image."""
+    """Two capsule layers above primary capsules that are linear in the image.
+
+    >>> from torchcaps.routing import EM
+    >>> small_network(EM, pose="matrix")(torch.rand(2, 12, 3, 4)).scores.shape
+    torch.Size([2, 3])
+    """
     primary = PrimaryCapsules((N * D, *GRID), n=N, d=D, bias=False, squash=identity)
     hidden = CapsuleLayer(primary.shape_out, 4, D, rows=ROWS[pose], routing=factory, **WINDOWS[connection])
     top = CapsuleLayer(hidden.shape_out, CLASSES, 4, rows=ROWS[pose], routing=factory)

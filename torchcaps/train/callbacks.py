@@ -20,6 +20,16 @@ class Callback(Protocol):
 
     It sees the whole `Training`: `training.model`, `training.batch`, `training.step`, the number of steps done, and
     `training.settings`. Of several processes each has a watcher of its own; the state of the first is kept.
+
+    >>> class Count(Callback):
+    ...     steps = 0
+    ...     def after_step(self, training):
+    ...         self.steps += 1
+    >>> from torchcaps.train import fit
+    >>> count = Count()
+    >>> run = fit("peer2021/sign", "sign", callbacks=[count], fast_dev_run=True, quiet=True)
+    >>> count.steps
+    2
     """
 
     # Each `return` says that doing nothing is meant: a method without any body would be abstract in a protocol.

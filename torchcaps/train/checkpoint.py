@@ -15,6 +15,7 @@ from torchcaps._version import __version__
 from torchcaps.train.migrate import FORMAT, migrated
 
 AT_LEAST = 2  # while a training goes on: the last one may be damaged
+NEEDED = {"settings": dict, "step": int, "history": list, "sums": dict, "optimiser": list, "images": int}
 ENDING, UNFINISHED = ".safetensors", ".part"
 
 
@@ -97,6 +98,14 @@ def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     return None, problems
 
 
+def check_complete(folder: Path, checkpoint: Checkpoint) -> None:
+    """Refuse a checkpoint, sound as a file, that does not hold what a training needs to go on or to be asked."""
+    record = checkpoint.record
+    missing = [key for key, kind in NEEDED.items() if not isinstance(record.get(key), kind) or record[key] == {}]
+    if missing:
+        raise ValueError(f"{folder} holds a checkpoint that is not complete: it has no {', '.join(missing)}")
+
+
 def unpack_model(checkpoint: Checkpoint) -> dict[str, Tensor]:
     """The network's part of a checkpoint, by the names of its `state_dict`."""
     return {name.removeprefix("model."): t for name, t in checkpoint.tensors.items() if name.startswith("model.")}
@@ -117,7 +126,8 @@ def pack_optimiser(optimiser: torch.optim.Optimizer) -> tuple[dict[str, Tensor],
 def unpack_optimiser(
     optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor], groups: list[dict[str, Any]]
 ) -> None:
-    """Put back what `pack_optimiser` took."""
+    """Put back what `pack_optimiser` took. How the steps are computed depends on the machine, and stays."""
+    groups = [{**group, "fused": own["fused"]} for group, own in zip(groups, optimiser.param_groups, strict=True)]
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         kind, _, rest = name.partition(".")
@@ -130,7 +140,7 @@ def unpack_optimiser(
 def _record(path: Path, text: str) -> dict[str, Any]:
     try:
         record: Any = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: its record is not JSON ({error})") from error
     if not isinstance(record, dict):
         raise ValueError(f"{path} is damaged: its record is no JSON object")

@@ -35,7 +35,12 @@ def kept(run: Run) -> dict[str, Result]:
             facts: dict[str, Any] = json.loads(path.read_text())
             if facts["step"] == _step(run):
                 found[path.stem] = Result.from_json(facts["result"])
-        except (ValueError, KeyError, TypeError):  # of another version, or half a file: it is measured again
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            RecursionError,
+        ):  # of another version, or half a file: it is measured again
             continue
     return found
 

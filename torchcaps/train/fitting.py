@@ -12,6 +12,7 @@ from lightning_fabric import Fabric
 from safetensors import SafetensorError
 
 from torchcaps import ops
+from torchcaps._telling import working
 from torchcaps._version import __version__
 from torchcaps.data import Dataset, OwnImages
 from torchcaps.models import create_model
@@ -20,11 +21,11 @@ from torchcaps.train import checkpoint
 from torchcaps.train.callbacks import Callback
 from torchcaps.train.claim import claimed
 from torchcaps.train.fingerprint import inventory_of, write_inventory
-from torchcaps.train.log import Log, telling
+from torchcaps.train.log import Log
 from torchcaps.train.loop import Training
 from torchcaps.train.own import is_own, own_images
 from torchcaps.train.processes import launched, size
-from torchcaps.train.resume import begin_or_resume, with_rule_of
+from torchcaps.train.resume import begin_or_resume, otherwise, with_rule_of
 from torchcaps.train.run import CHECKPOINTS, MODEL, Facts, Run, dressed, keep_weights, write_run
 from torchcaps.train.settings import CUSTOM, Settings
 from torchcaps.train.splits import Splits, load_splits
@@ -72,15 +73,15 @@ def fit(
         values["callbacks"] = dict(callbacks)
     if validation_data is not None:
         values["validation_data"] = _name(validation_data)
-    if fast_dev_run:
-        values |= {"epochs": 1, "steps": None, "judge_every": None}
     settings = settings_from(model, data, values)
+    if fast_dev_run:
+        settings = replace(settings, epochs=1, steps=None, judge_every=None)
     folder = None if out is None or fast_dev_run else Path(out)
     if resume and folder is not None:
         settings = with_rule_of(settings, folder)
     fabric = _fabric(settings, *size(devices, nodes))
     with claimed(folder, resume=resume), launched(fabric), _determinism(settings):
-        with telling(quiet=quiet or not fabric.is_global_zero) as report:
+        with working("preparing data and network", quiet=quiet or not fabric.is_global_zero) as report:
             own = own_images(settings, report) if is_own(settings) else None
             network, settings, splits = prepare(settings, model, data, validation_data, own)
         checkpoints = None if folder is None else folder / CHECKPOINTS
@@ -104,6 +105,7 @@ def prepare(
         return dressed(model, settings), settings, splits
     c, h, w = splits.train.image_shape
     fitting = {"num_classes": len(splits.train.classes), "in_chans": c, "image_size": h if h == w else [h, w]}
+    _check_images(settings, (c, h, w))
     settings = replace(settings, options={**fitting, **settings.options})
     options = settings.model_options
     try:
@@ -111,6 +113,17 @@ def prepare(
     except (TypeError, RuntimeError) as error:  # a word where a number is needed, a negative size, and the like
         shown = ", ".join(f"{name}={value!r}" for name, value in options.items())
         raise ValueError(f"{model} cannot be built with {shown}: {error}") from error
+
+
+def _check_images(settings: Settings, shape: tuple[int, int, int]) -> None:
+    """Refuse a network for other images than there are."""
+    c, *sides = shape
+    given, size = settings.options.get("in_chans", c), settings.options.get("image_size", sides)
+    both = [size, size] if isinstance(size, int) else size
+    for name, value, fits in (("in_chans", given, given == c), ("image_size", size, list(both) == sides)):
+        if not fits:
+            told = "×".join(map(str, shape))
+            raise ValueError(f"{name}={value!r} is not allowed: the images of {settings.data} are {told}")
 
 
 def settings_from(model: str | Model, data: str | Path | Dataset, values: dict[str, Any]) -> Settings:
@@ -127,15 +140,16 @@ def _train(
 ) -> Run:
     fabric, settings, data = training.fabric, training.settings, training.splits.train
     facts = Facts(settings, data.classes, data.image_shape, _recipe(training), _made_with(fabric))
-    problems: list[str] = []
+    remarks: list[str] = []
     if folder is not None:
         inventory = inventory_of(settings, own, data)
         problems = begin_or_resume(training, folder, inventory, resume=resume)
+        remarks = [f"passed over: {problem}" for problem in problems] + otherwise(folder, settings, facts.made_with)
         if fabric.is_global_zero:
             write_run(folder, facts)
             write_inventory(folder, inventory)
         fabric.barrier()
-    said = [*summary(settings, training.splits, own), *(f"passed over: {problem}" for problem in problems)]
+    said = [*summary(settings, training.splits, own), *remarks]
     with Log(folder, training.total, quiet=quiet, speaks=fabric.is_global_zero, tensorboard=tensorboard) as log:
         for line in said:
             log.say(line)

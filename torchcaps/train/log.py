@@ -2,8 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 LOG, TENSORBOARD = "log.jsonl", "tensorboard"
-PATIENCE = 2  # seconds without a word
+EVERY = 5  # seconds between lines where there is no bar
 
 
 class Log:
@@ -33,8 +32,9 @@ class Log:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self.console = Console(stderr=True)
         self.progress = Progress(*columns, console=self.console, disable=quiet or not speaks)
-        self.task = self.progress.add_task("", total=total)
+        self.task, self.total = self.progress.add_task("", total=total), total
         self.began, self.images, self.shown = time.perf_counter(), 0, 0.0
+        self.said = self.began
 
     def __enter__(self) -> "Log":
         self.progress.start()
@@ -59,11 +59,10 @@ class Log:
         self.progress.update(self.task, completed=step)
         if now - self.shown > 0.2:
             self.shown = now
-            self.progress.update(
-                self.task,
-                description=f"epoch {values['epoch'] + 1}  loss {values['loss']:.4f}  "
-                f"accuracy {values['accuracy']:.2%}  {self.rate():.0f} images/s",
-            )
+            where = f"epoch {values['epoch'] + 1}  loss {values['loss']:.4f}  accuracy {values['accuracy']:.2%}"
+            self.progress.update(self.task, description=f"{where}  {self.rate():.0f} images/s")
+            if not self.console.is_terminal and now - self.said > EVERY:
+                self.say(f"step {step:,} of {self.total:,}: {where}  {self.rate():.0f} images/s")
 
     def entry(self, values: dict[str, Any], *, whole: bool) -> None:
         """An entry of the history is complete: a whole epoch, or a part that ended with a judging."""
@@ -78,6 +77,7 @@ class Log:
 
     def say(self, text: str) -> None:
         """A line above the bar, for people."""
+        self.said = time.perf_counter()
         if not self.progress.disable:
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
@@ -99,19 +99,6 @@ class Log:
             for name, value in line.items():
                 if isinstance(value, float):
                     self.writer.add_scalar(f"{line['event']}/{name}", value, line["step"])
-
-
-@contextmanager
-def telling(*, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """How far some work is, in a line that changes and goes: for people at a terminal, if it takes two seconds."""
-    console, began = Console(stderr=True), time.perf_counter()
-    with console.status("") if console.is_terminal and not quiet else nullcontext() as status:
-
-        def tell(text: str) -> None:
-            if status is not None and time.perf_counter() - began > PATIENCE:
-                status.update(text)
-
-        yield tell
 
 
 def forget_after(folder: Path, step: int) -> None:

@@ -1,5 +1,6 @@
 """The training loop."""
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +19,10 @@ from torchcaps.train.callbacks import Callback, Watchers
 from torchcaps.train.checkpoint import Checkpoint
 from torchcaps.train.learning_rate import SCHEDULES
 from torchcaps.train.log import Log
+from torchcaps.train.near import near, sent
 from torchcaps.train.not_finite import ADVICE, NotFiniteError, broken_part, located
 from torchcaps.train.objective import Objective, Outcome, part_of
+from torchcaps.train.pending import Pending
 from torchcaps.train.settings import Settings
 from torchcaps.train.splits import Splits
 
@@ -29,6 +32,8 @@ class Training:
 
     The state after a step depends on the settings and the number of the step alone: batches are drawn by (seed, epoch),
     and each step seeds torch anew, so that a training that was stopped goes on exactly as if it had not been.
+
+    A step does not wait for a device that computes it: what it came to is heard of a few steps later; see `Pending`.
 
     Args:
         folder: for checkpoints; None for none.
@@ -52,11 +57,15 @@ class Training:
         limit: int = 0,
         callbacks: Sequence[Callback] = (),
     ) -> None:
-        self.fabric, self.settings, self.splits, self.folder = fabric, settings, splits, folder
+        self.fabric, self.settings, self.folder = fabric, settings, folder
+        self.splits = Splits(*(None if part is None else near(part, fabric.device) for part in splits))  # type: ignore[arg-type]
         if settings.precision == "64":
             model.double()
+        if settings.precision == "bf16" and fabric.device.type == "cuda":
+            model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.objective = Objective(model, len(splits.train.classes), settings.reconstruction_weight)
-        self.optimiser = _optimiser(model, settings)
+        self.pending = Pending(fabric.device)
+        self.optimiser = _optimiser(model, settings, skips=self.pending.late > 0)
         whole: Any = torch.compile(self.objective) if settings.compile else self.objective
         self.wrapped, self.stepper = fabric.setup(whole, self.optimiser)
         batches = -(-len(splits.train) // settings.batch_size)
@@ -91,9 +100,11 @@ class Training:
             batches = self.splits.train.batches(self.settings.batch_size, epoch=epoch, shuffle=True, start=done)
             for batch, _ in zip(batches, range(self.batches - done), strict=False):
                 self.train_on(batch)
-                log.step(self.step, len(batch.images), {"epoch": epoch, **self._averages(), "lr": self._rate()})
+                if self.sums["images"]:
+                    log.step(self.step, len(batch.images), {"epoch": epoch, **self._averages(), "lr": self._rate()})
                 whole = self.step % self.batches == 0
                 if whole or self.step == self.total or self._due(self.settings.judge_every):
+                    self.catch_up()
                     seconds = time.perf_counter() - began
                     speed = (self.sums["images"] - before) / seconds
                     self._end_epoch(epoch, {"seconds": round(seconds, 3), "images_per_second": round(speed, 1)})
@@ -107,7 +118,7 @@ class Training:
     def train_on(self, batch: Batch) -> None:
         """One step on a global batch, of which this process takes its part."""
         share = self.step / self.total
-        self._seed()
+        self._seed(self.step)
         self.objective.train()
         self.objective.anneal(share)
         for group in self.optimiser.param_groups:
@@ -118,19 +129,27 @@ class Training:
         outcome: Outcome = self.wrapped(self.batch)
         loss = outcome.loss * weight
         found = self._reduce(torch.stack([loss.detach().double(), outcome.hits.double() * float(weight > 0)]))
-        mean = found[0] / self.fabric.world_size
-        if not torch.isfinite(mean):
-            self._seed()  # what was dropped is dropped again
-            with self.fabric.autocast():
-                raise located(self.objective, self.batch, self.step, float(mean))
+        mean = torch.stack([found[0] / self.fabric.world_size, found[1]])
+        self.pending.add(self.step, mean, len(batch.images), self.batch)
+        if not self.pending.late:
+            self.catch_up()
         self.fabric.backward(loss)
         self._move()
-        n = len(batch.images)
-        for name, value in (("loss", float(mean) * n), ("hits", float(found[1])), ("images", float(n))):
-            self.sums[name] += value
+        self.catch_up(ahead=self.pending.late)
 
-    def _seed(self) -> None:
-        torch.manual_seed((self.settings.seed * 1_000_003 + self.step) * 4096 + self.fabric.global_rank)
+    def catch_up(self, *, ahead: int = 0) -> None:
+        """Look at what the steps came to, but for the last `ahead`; a loss that is not finite ends the training."""
+        for told in self.pending.told(ahead=ahead):
+            if not math.isfinite(told.loss):
+                self._seed(told.step)  # what was dropped is dropped again
+                self.objective.anneal(told.step / self.total)
+                with self.fabric.autocast():
+                    raise located(self.objective, told.batch, told.step, told.loss)
+            for name, value in (("loss", told.loss * told.images), ("hits", told.hits), ("images", told.images)):
+                self.sums[name] += value
+
+    def _seed(self, step: int) -> None:
+        torch.manual_seed((self.settings.seed * 1_000_003 + step) * 4096 + self.fabric.global_rank)
 
     def _move(self) -> None:
         """From gradients to the next weights."""
@@ -138,6 +157,8 @@ class Training:
             watcher.after_backward(self)
         if self.settings.clip is not None:
             torch.nn.utils.clip_grad_norm_(self.objective.parameters(), self.settings.clip)
+        if self.pending.late:
+            self.optimiser.found_inf = self.pending.broken  # type: ignore[attr-defined]
         self.stepper.step()
         self.step += 1
         for watcher in self.watchers.all:
@@ -165,6 +186,7 @@ class Training:
 
     def save(self) -> None:
         """Write a checkpoint, if there is a folder; one process does it for all. Broken weights are never kept."""
+        self.catch_up()
         broken = broken_part(self.objective)
         if broken is not None:
             raise NotFiniteError(f"step {self.step}: {broken} since an earlier step. {ADVICE}.")
@@ -210,6 +232,7 @@ class Training:
         return float(self.optimiser.param_groups[0]["lr"])
 
     def _ready(self, batch: Batch) -> Batch:
+        batch = sent(batch, self.fabric.device)
         images = ready(self.objective.model, batch.images)
         singles = None if batch.singles is None else batch.singles.to(images)
         return Batch(images, batch.labels.to(images.device), singles)
@@ -221,9 +244,10 @@ class Training:
         return torch.as_tensor(total)
 
 
-def _optimiser(model: Model, settings: Settings) -> torch.optim.Optimizer:
-    parameters, decay = model.parameters(), settings.weight_decay
+def _optimiser(model: Model, settings: Settings, *, skips: bool) -> torch.optim.Optimizer:
+    """One that, where it `skips`, makes no step while its `found_inf` is one, and need not be told by the host."""
+    shared: Any = {"lr": settings.lr, "weight_decay": settings.weight_decay, "fused": True if skips else None}
     if settings.optimiser == "sgd":
-        return torch.optim.SGD(parameters, lr=settings.lr, momentum=settings.momentum, weight_decay=decay)
+        return torch.optim.SGD(model.parameters(), momentum=settings.momentum, **shared)
     kind = torch.optim.AdamW if settings.optimiser == "adamw" else torch.optim.Adam
-    return kind(parameters, lr=settings.lr, weight_decay=decay)
+    return kind(model.parameters(), **shared)

@@ -53,6 +53,8 @@ class Objective(nn.Module):
 
 def part_of(batch: Batch, rank: int, world: int) -> tuple[Batch, float]:
     """A process's part of a global batch, and the factor that makes the mean over processes the mean over images."""
+    if world == 1:
+        return batch, 1.0
     n = len(batch.images)
     index = torch.arange(n * rank // world, n * (rank + 1) // world)
     weight = len(index) * world / n

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from torchcaps.data import NAMES, Inventory
 from torchcaps.train import checkpoint
@@ -20,6 +21,8 @@ def begin_or_resume(training: Training, folder: Path, inventory: Inventory | Non
     problems: list[str] = []
     if resume:
         found, problems = checkpoint.newest(folder / CHECKPOINTS)
+        if found is not None:
+            checkpoint.check_complete(folder / CHECKPOINTS, found)
         before = [read_run(folder).settings] if (folder / RUN).exists() else []
         before += [] if found is None else [Settings.from_json(found.record["settings"])]
         for settings in before:
@@ -33,6 +36,17 @@ def begin_or_resume(training: Training, folder: Path, inventory: Inventory | Non
     if training.fabric.is_global_zero:
         forget_after(folder, training.step)
     return problems
+
+
+def otherwise(folder: Path, settings: Settings, now: dict[str, Any]) -> list[str]:
+    """A line if a training that should give the same bits goes on with what gives others; it is no reason to refuse."""
+    if not settings.deterministic or not (folder / RUN).is_file():
+        return []
+    before = read_run(folder).made_with
+    changed = [
+        f"{name} was {before[name]}, now {now[name]}" for name in now if before.get(name, now[name]) != now[name]
+    ]
+    return [f"from here on the bits are not those of a training left alone: {'; '.join(changed)}"] if changed else []
 
 
 def _refuse(folder: Path, why: str, changed: list[str], advice: str = "") -> None:

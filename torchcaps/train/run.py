@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchcaps._seal import is_whole, sealed
+from torchcaps._telling import working
 from torchcaps._version import __version__
 from torchcaps.data import NAMES, Dataset, Reading
 from torchcaps.losses import make_loss
-from torchcaps.models import create_model, from_pretrained, read_weights
+from torchcaps.models import MOST_PIXELS, create_model, from_pretrained, read_weights
 from torchcaps.network import CONFIG, Model, has_plain_recipe, write_weights
 from torchcaps.train import checkpoint
 from torchcaps.train.fingerprint import changes, inventory_of
-from torchcaps.train.log import telling
 from torchcaps.train.migrate import FORMAT, UNSEALED, migrated
 from torchcaps.train.not_finite import broken_part
 from torchcaps.train.own import is_own, own_images, trained_before
@@ -57,7 +57,7 @@ class Run:
         if self.settings.data == CUSTOM:
             raise ValueError("this network was trained on data given as an object: its test images are not known here")
         settings = self.settings
-        with telling() as report:
+        with working("reading the test images") as report:
             own = own_images(settings, report) if is_own(settings) else None
             data = load_part(settings, "test", images) if own is None else load_own_part(own, settings, "test", images)
         changed = changes(self.directory, inventory_of(settings, own))
@@ -112,14 +112,23 @@ def read_run(folder: Path) -> Facts:
         if found["format"] > UNSEALED and not is_whole(found):
             raise ValueError("it was changed after it was written: its checksum differs")
         c, h, w = found["image_shape"]
+        if not all(isinstance(size, int) and 1 <= size <= MOST_PIXELS for size in (c, h, w)):
+            raise ValueError(f"image_shape={[c, h, w]} is not allowed: sizes from 1 to {MOST_PIXELS} are")
         rest = found.get("recipe"), found.get("made_with", {})
         return Facts(settings, tuple(found["classes"]), (c, h, w), *rest)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
 
 
 def load_run(directory: str | Path, model: Model | None = None) -> Run:
     """A training that `fit` or `torchcaps train` kept; of an unfinished one, what its last checkpoint holds.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from torchcaps.train import fit
+    >>> with TemporaryDirectory() as folder:
+    ...     run = fit("peer2021/sign", "sign", out=folder, steps=2, images=64, batch_size=32, quiet=True)
+    ...     load_run(folder).classes
+    ('negative', 'positive')
 
     Args:
         model: a network put together by hand, built as it was for the training: it gets the weights back.
@@ -128,6 +137,7 @@ def load_run(directory: str | Path, model: Model | None = None) -> Run:
     facts = read_run(folder)
     found, problems = checkpoint.newest(folder / CHECKPOINTS)
     if found is not None:
+        checkpoint.check_complete(folder / CHECKPOINTS, found)
         own = Settings.from_json(found.record["settings"])
         _compare(folder, facts, found.record, facts.settings.differences(own))
         weights = checkpoint.unpack_model(found)
@@ -136,6 +146,7 @@ def load_run(directory: str | Path, model: Model | None = None) -> Run:
         _compare(folder, facts, config, _other_recipe(facts.settings, config))
     else:
         raise ValueError("\n".join([f"{folder} holds no checkpoint that can be read yet", *problems]))
+    _check_fit(folder, facts)
     network = _built(folder, facts) if model is None else dressed(model, facts.settings)
     if facts.settings.precision == "64":
         network.double()
@@ -182,6 +193,20 @@ def _built(folder: Path, facts: Facts) -> Model:
         f"{folder} holds a network put together by hand: build it again and give it, load_run({str(folder)!r}, "
         f"model=net)"
     )
+
+
+def _check_fit(folder: Path, facts: Facts) -> None:
+    """Refuse classes and images that the network of the settings does not tell and take."""
+    custom = facts.settings.model == CUSTOM
+    options = (facts.recipe or {}).get("options", {}) if custom else facts.settings.options
+    c, *sides = facts.image_shape
+    sizes = {"num_classes": len(facts.classes), "in_chans": c, "image_size": sides}
+    for name, now in sizes.items():
+        before = options.get(name, now)
+        if name == "image_size" and isinstance(before, int):
+            before = [before, before]
+        if (list(before) if name == "image_size" else before) != now:
+            raise ValueError(f"{folder / RUN} does not fit its network: {name} is {before}, but it speaks of {now}")
 
 
 def _other_recipe(settings: Settings, config: dict[str, Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -10,11 +9,13 @@ from typing import Any
 from torchcaps.data.augment import AUGMENTATIONS
 from torchcaps.data.resize import FITS
 from torchcaps.losses import make_loss
-from torchcaps.models import BY_HAND
+from torchcaps.models import BY_HAND, MOST_PIXELS
 from torchcaps.train.callbacks import CALLBACKS, make_callbacks
 from torchcaps.train.learning_rate import SCHEDULES
 from torchcaps.train.migrate import RENAMED
 
+MOST = 1e9
+"""The largest number that any setting may be: what is larger is a slip, and single precision ends soon after."""
 OPTIMISERS = ("adam", "adamw", "sgd")
 PRECISIONS = ("32", "64", "bf16")
 CUSTOM = BY_HAND
@@ -70,6 +71,9 @@ class Settings:
             own if empty.
         reconstruction_weight: of the decoder's squared error, summed over pixels, where the model has a decoder.
         callbacks: names of `torchcaps.train.callbacks.CALLBACKS`, each with its options.
+        deterministic: the same to the last bit every time, with as many threads and processes on such a machine. With
+            another number of threads sums are rounded otherwise, in torch's convolutions and matrix products too; a
+            training that goes on with another says so.
         save_every: steps between checkpoints; one is also written after every epoch.
         keep: how many of the last checkpoints stay once the training has ended; until then at least two do.
     """
@@ -116,10 +120,13 @@ class Settings:
         for name in ("image_size", "steps", "judge_every"):
             value = getattr(self, name)
             self._check(name, value is None or value >= 1, "it must be at least 1")
+        self._check("image_size", (self.image_size or 1) <= MOST_PIXELS, f"it must be at most {MOST_PIXELS}")
         for name in ("weight_decay", "reconstruction_weight", "overfit", "images"):
-            self._check(name, 0 <= getattr(self, name) < math.inf, "it must not be negative, nor infinite")
-        self._check("lr", 0 < self.lr < math.inf, "it must be positive")
-        self._check("clip", self.clip is None or 0 < self.clip < math.inf, "it must be positive")
+            self._check(name, 0 <= getattr(self, name) <= MOST, f"a number from 0 to {MOST:g}")
+        for name in ("epochs", "steps", "batch_size"):
+            self._check(name, (getattr(self, name) or 1) <= MOST, f"it must be at most {MOST:g}")
+        self._check("lr", 0 < self.lr <= MOST, f"it must be positive, and at most {MOST:g}")
+        self._check("clip", self.clip is None or 0 < self.clip <= MOST, f"it must be positive, and at most {MOST:g}")
         self._check("momentum", 0 <= self.momentum < 1, "a number from 0 up to, but not, 1")
         self._check("seed", 0 <= self.seed < 2**31, "a whole number from 0 to 2³¹ − 1")
         self._check("validation", 0 <= self.validation < 1, "a share from 0 up to, but not, 1")

@@ -2,7 +2,9 @@
 
 from torchcaps.bench.judges.accuracy import accuracy
 from torchcaps.bench.judges.compactness import compactness
+from torchcaps.bench.judges.cost import cost
 from torchcaps.bench.judges.course import course
+from torchcaps.bench.judges.descent import descent
 from torchcaps.bench.judges.drawn import drawn
 from torchcaps.bench.judges.formulas import formulas
 from torchcaps.bench.judges.growth import growth
@@ -23,7 +25,9 @@ from torchcaps.bench.subject import Judge
 JUDGES: dict[str, Judge] = {
     "accuracy": accuracy,
     "compactness": compactness,
+    "cost": cost,
     "course": course,
+    "descent": descent,
     "drawn": drawn,
     "formulas": formulas,
     "growth": growth,

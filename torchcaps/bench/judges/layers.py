@@ -14,32 +14,34 @@ def layers(subject: Subject, *, view: str = "affine", count: int = 0, **options:
     """For each layer, from 1 up, the numbers of the paper's tables 1 and 2, "alive" being how many are not dead.
 
     "dyr" and "dys" are over living capsules, "dyr_all" and "dys_all" as printed; "dead" is the share of dead capsules
-    in all layers between the primary and the class capsules.
+    in all layers between the primary and the class capsules, "living" that of the others. Where a routing's couplings
+    or activations mean nothing, its numbers are left out, or not defined.
     """
     model = subject.own.model
     dynamics, activity = walk(model, shown(subject, view, count, **options), [RoutingDynamics(), Activity()])
-    if not isinstance(dynamics, DynamicsResult) or not isinstance(activity, ActivityResult):
-        raise ValueError(f"{dynamics}\n{activity}")
-    return Found({**_dynamics(dynamics), **_activity(activity)}, {"activity": activity.to_json()})
+    numbers = {"dead": Number(None), "living": Number(None)}
+    if isinstance(dynamics, DynamicsResult):
+        numbers |= _dynamics(dynamics)
+    if isinstance(activity, ActivityResult):
+        numbers |= _activity(activity)
+    return Found(numbers, {"activity": activity.to_json()})
 
 
 def _dynamics(found: DynamicsResult) -> dict[str, Number]:
     numbers: dict[str, Number] = {}
     for k, layer in enumerate(found.layers, 1):
         for name in ("dyr", "dys"):
-            numbers[f"{name}/{k}"] = _number(None if layer.living is None else getattr(layer.living, name))
-            numbers[f"{name}_all/{k}"] = _number(None if layer.printed is None else getattr(layer.printed, name))
+            numbers[f"{name}/{k}"] = Number(None if layer.living is None else getattr(layer.living, name))
+            numbers[f"{name}_all/{k}"] = Number(None if layer.printed is None else getattr(layer.printed, name))
     return numbers
 
 
 def _activity(found: ActivityResult) -> dict[str, Number]:
     every = list(enumerate(found.layers, 1))
-    numbers = {f"{name}/{k}": _number(getattr(layer, name)) for k, layer in every for name in ACTIVITY}
-    numbers |= {f"alive/{k}": _number(None if a.cds is None else a.capsules - a.cds) for k, a in every}
+    numbers = {f"{name}/{k}": Number(getattr(layer, name)) for k, layer in every for name in ACTIVITY}
+    numbers |= {f"alive/{k}": Number(None if a.cds is None else a.capsules - a.cds) for k, a in every}
     hidden = found.layers[1:-1]
-    dead, size = sum(layer.cds or 0 for layer in hidden), sum(layer.capsules for layer in hidden)
-    return {**numbers, "dead": Number(dead / size if hidden and not hidden[0].why else None)}
-
-
-def _number(value: float | int | None) -> Number:
-    return Number(None if value is None else float(value))
+    if not hidden or hidden[0].why:
+        return numbers
+    share = sum(layer.cds or 0 for layer in hidden) / sum(layer.capsules for layer in hidden)
+    return {**numbers, "dead": Number(share), "living": Number(1 - share)}

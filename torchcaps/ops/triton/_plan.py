@@ -26,16 +26,19 @@ class Limits(NamedTuple):
         wide: rows times instances in it, if there are enough of them.
         stages: of loads in flight.
         warps: of a program, at most.
+        blocked: numbers of a tile where parents come in several blocks anyway, for which a program needs more.
     """
 
     tile: int
     wide: int
     stages: int
     warps: int = 8
+    blocked: int = 4096
 
 
-LIMITS = {"cuda": Limits(4096, 64, 3), "hip": Limits(4096, 16, 2), "cpu": Limits(4096, 64, 1)}
+LIMITS = {"cuda": Limits(4096, 32, 3), "hip": Limits(4096, 16, 2), "cpu": Limits(4096, 64, 1)}
 NARROW = Limits(4096, 16, 2, warps=16)  # AMD's cards for graphics, whose warps are half as wide
+WITHOUT_TENSOR_CORES = Limits(4096, 16, 3, blocked=2048)  # NVIDIA's, where single precision has none
 
 
 class Target(NamedTuple):
@@ -48,6 +51,8 @@ class Target(NamedTuple):
     @property
     def limits(self) -> Limits:
         """Of what it holds."""
+        if self.backend == "cuda" and self.arch not in FAST_TF32:
+            return WITHOUT_TENSOR_CORES
         return NARROW if str(self.arch).startswith(("gfx10", "gfx11", "gfx12")) else LIMITS[self.backend]
 
     def precision(self, *, tf32: bool) -> str:
@@ -103,13 +108,15 @@ class Plan(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """A plan, the grid of its programs and what each of them takes: `span` children, or blocks of instances."""
+    """A plan, the grid of its programs and what each of them takes: `span` children, or blocks of instances.
+
+    `options` are of Triton's launcher.
+    """
 
     plan: Plan
     grid: tuple[int, int, int]
     span: int
-    stages: int
-    warps: int
+    options: dict[str, int]
 
     @property
     def blocks(self) -> int:
@@ -120,11 +127,6 @@ class Launch(NamedTuple):
     def adds(self) -> bool:
         """Whether programs that share the work add to one result."""
         return self.plan.atomic and self.plan.split
-
-    @property
-    def options(self) -> dict[str, int]:
-        """Of Triton's launcher."""
-        return {"num_warps": self.warps, "num_stages": self.stages}
 
 
 def fits(s: Sizes) -> bool:
@@ -142,6 +144,8 @@ def launch(
     most = target.limits
     least_j, bm = max(1, LEAST // yp), max(1, LEAST // ap)
     jb = max(least_j, min(_power(s.j), most.tile // (yp * ap * bm)))
+    if jb < s.j:
+        jb = max(least_j, min(jb, most.blocked // (yp * ap * bm)))
     while jb * yp * ap * bm * 2 <= most.tile and ap * bm < most.wide and bm < s.m:
         bm *= 2
     blocks_j, blocks_m, blocks_x = _parts(s.j, jb), _parts(s.m, bm), _parts(s.x, xb)
@@ -155,8 +159,18 @@ def launch(
     wide, precision = target.widens(dtype), target.precision(tf32=tf32)
     sizes = (s.x, s.a, s.j, s.y, jb, yp, ap, bm, xb, DEPTH)
     plan = Plan(*sizes, precision, wide, *prior, third > 1, atomic, detach)
-    warps = max(1, min(most.warps, jb * yp * ap * bm * most.warps // (8 * PER_WARP)))
-    return Launch(plan, (first, second, third), span, 1 if kernel == "children" else most.stages, warps)
+    # A warp gets as many numbers fewer as a tile has where parents come in blocks.
+    numbers = jb * yp * ap * bm * (max(1, most.tile // most.blocked) if jb < s.j else 1)
+    return Launch(plan, (first, second, third), span, _options(kernel, target, numbers))
+
+
+def _options(kernel: Kernel, target: Target, numbers: int) -> dict[str, int]:
+    most = target.limits
+    warps = max(1, min(most.warps, numbers * most.warps // (8 * PER_WARP)))
+    options = {"num_warps": warps, "num_stages": 1 if kernel == "children" else most.stages}
+    if target.backend == "cuda" and int(target.arch) >= 100:
+        options["maxnreg"] = 255  # else the assembler spills a few of them, for more programs at once
+    return options
 
 
 def _parts(whole: int, part: int) -> int:

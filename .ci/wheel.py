@@ -1,0 +1,76 @@
+"""The wheel alone, as a stranger installs it: in an empty virtual environment, away from the repository.
+
+python .ci/wheel.py dist
+"""
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parents[1]
+IMPORT = "import torchcaps, torch; print(torchcaps.create_model('chen2019/lenet', pretrained=True).recipe['name'])"
+DOCTESTS = """
+import doctest, importlib, sys, torch
+for name in ("torchcaps.functional", "torchcaps.models._registry", "torchcaps.train.fitting"):
+    found = doctest.testmod(importlib.import_module(name), extraglobs={"torch": torch})
+    print(name, found)
+    assert found.attempted and not found.failed
+"""
+NATIVE = "from torchcaps.ops import native; assert native.status() == 'native'; print('native passes built')"
+
+
+def missing(wheel: Path) -> list[str]:
+    """Files of the package that git knows and the wheel does not hold."""
+    tracked = subprocess.run(["git", "ls-files", "torchcaps"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return sorted(set(tracked.stdout.split()) - set(zipfile.ZipFile(wheel).namelist()))
+
+
+def try_alone(wheel: Path, folder: Path) -> None:
+    """Install it and do what new users do first. The core comes alone, so that a missing extra must name itself."""
+    venv.create(folder / "venv", with_pip=True)
+    bin_ = folder / "venv" / "bin"
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    env |= {"XDG_CACHE_HOME": str(folder / "cache"), "PATH": f"{bin_}{os.pathsep}{env['PATH']}"}
+    env.setdefault("TORCHCAPS_DATA", str(Path("~/.cache/torchcaps").expanduser()))
+
+    def run(*command: str, **more: str) -> None:
+        print("$", *(word if "\n" not in word else "…" for word in command), flush=True)
+        subprocess.run(command, cwd=folder, env={**env, **more}, check=True)
+
+    install = (
+        "python",
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--disable-pip-version-check",
+        "-c",
+        str(ROOT / "constraints.txt"),
+    )
+    run(*install, str(wheel))
+    run("python", "-c", IMPORT)
+    bare = subprocess.run(["torchcaps", "--help"], cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert "needs the extra 'train'" in bare.stderr, bare
+    run(*install, f"{wheel}[bench]")
+    run("python", "-c", DOCTESTS)
+    run("python", "-c", NATIVE, TORCHCAPS_PASSES="native")
+    run("torchcaps", "demo", "--quick")
+    assert (folder / "demo" / "report.html").is_file()
+
+
+def main(folder: str) -> None:
+    """Check what is inside, then try it."""
+    [wheel] = Path(folder).resolve().glob("*.whl")
+    if left_out := missing(wheel):
+        sys.exit(f"{wheel.name} lacks {', '.join(left_out)}")
+    with TemporaryDirectory() as place:
+        try_alone(wheel, Path(place))
+    print(f"{wheel.name} works alone")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,54 @@
+"""Write docs/gpu.md: what was shown without a card, the compiled kernels and the model on paper.
+
+python -m benchmarks.gpu.report [--out docs/gpu.md]
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.gpu import kernels, model
+from benchmarks.gpu.cards import ARCHS
+from benchmarks.speed.tables import table
+
+KERNELS = Path("benchmarks/results/gpu-kernels.jsonl")
+INTRODUCTION = Path(__file__).with_name("introduction.md")
+KIB = 1024
+
+
+def compiled() -> str:
+    """The table of usual calls: for each card the most registers, the bytes spilled and the shared memory."""
+    found = kernels.read(KERNELS)
+
+    def cell(arch: str, case: kernels.Case, key: tuple[str, ...]) -> str:
+        rows = found.get((arch, *key))
+        if rows is None:
+            return "–"
+        registers, shared = (max(row[name] for row in rows) for name in ("registers", "shared"))
+        spilled = sum(row["spilled"] for row in rows)
+        return f"{registers} / {spilled} / {shared / KIB:.0f}"
+
+    def rows() -> Iterator[list[str]]:
+        for key, case in kernels.keys(["any"]):
+            given = "" if case.options == kernels.USUAL[case.operator] else f"; {key[4]}"
+            name = f"`{case.operator}`, {case.shape}, {case.kind}{given}"
+            yield [name, *(cell(arch, case, key[1:]) for arch in ARCHS)]
+
+    limits = ", ".join(f"{name} {arch.shared // KIB}" for name, arch in ARCHS.items())
+    text = (
+        "Of all kernels of a call, forward and backward: the most registers of a thread / bytes that threads spill to "
+        f"memory, summed / the most KiB of shared memory. A block may have, in KiB: {limits}. Each kernel alone is in "
+        f"`{KERNELS}`."
+    )
+    return table("Compiled for seven kinds of cards", text, ("call", *ARCHS), list(rows()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.report", description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("docs/gpu.md"), metavar="FILE")
+    options = parser.parse_args()
+    options.out.write_text("\n".join([INTRODUCTION.read_text(), model.tables(), compiled()]))
+
+
+if __name__ == "__main__":
+    main()

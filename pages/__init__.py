@@ -1,0 +1,1 @@
+"""Pages and parts of pages that programs write: `python -m pages` writes them all, `pages.links` checks the site."""

@@ -1,0 +1,20 @@
+"""Write every page that is made from code and results."""
+
+from pages import choosing, command_line, figures, findings, parse_tree, reference
+from pages.findings import RESULTS
+
+FOLDER = RESULTS.parent / "docs"
+PAGES = {page.NAME: page.render for page in (choosing, command_line, findings)}
+
+
+def main() -> None:
+    """Those in Markdown, then the figures."""
+    for name, render in PAGES.items():
+        (FOLDER / name).write_text(render())
+    reference.write(FOLDER / "reference")
+    figures.write(FOLDER / "figures")
+    parse_tree.draw()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""The page about choosing a routing: what each costs, counted, and what the cross table of the bench found."""
+
+from pathlib import Path
+from typing import Any
+
+from pages.findings import RESULTS, SCALES
+from torchcaps.bench.papers import artefacts
+from torchcaps.bench.summary import summaries
+from torchcaps.layers import CapsuleLayer
+from torchcaps.routing import ROUTINGS
+from torchcaps.types import CapsShape
+
+NAME, CROSS = "choosing.md", "cross/table"
+LARGE = CapsShape((6, 6), 32, 8)
+INTRODUCTION = """\
+# Choosing a routing
+
+Written by `make pages`: the first table is counted from the code, the rest comes from `results/`.
+
+## What each is and costs
+
+*Iterations* are those of the default. *Parameters* are those of the routing itself between 1152 capsules of 8 numbers
+and 10 of 16, beside the 1,474,560 of the votes. *Weighs*: a child counts as much as it is active. *Activations*:
+parents have one; without it a linear head reads their poses.
+
+| routing | iterations | parameters | competes | weighs | activations |
+|---|---|---|---|---|---|
+"""
+BY_DESIGN = """
+What follows from this, before any training:
+
+- `uniform` and `trainable` do not depend on the image: a layer is one matrix product, or a convolution, and as fast.
+  Nothing is routed; they are what a routing has to beat.
+- `self_routing` and `self_attention` look at the image once, without iterations.
+- `dynamic`, `em`, `inverted_attention` and `variational` iterate; `em` and `variational` keep a mean and a variance for
+  each parent and take the [most time](speed.md).
+- For poses without a length that means something (matrices), take a routing with activations of their own: `em`,
+  `variational`, `self_routing`; or `inverted_attention` with its linear head.
+- Without a bias none of `dynamic` and `em` can tell x from −x: see [the theorem](findings.md#peer2021).
+"""
+
+
+def render(results: Path = RESULTS) -> str:
+    """Costs, and what was found."""
+    lines = [_row(name) for name in list(ROUTINGS)]
+    return f"{INTRODUCTION}{chr(10).join(lines)}\n{BY_DESIGN}\n{_found(results)}"
+
+
+def _row(name: str) -> str:
+    routing = CapsuleLayer(LARGE, n=10, d=16, routing=ROUTINGS[name]).routing
+    size = sum(p.numel() for p in routing.parameters())
+    flags = " | ".join("yes" if flag else "no" for flag in (routing.competes, routing.weighs, routing.activates))
+    return f"| [`{name}`](how-capsules-work.md#{name.replace('_', '-')}) | {routing.iters} | {size:,} | {flags} |"
+
+
+def _found(results: Path) -> str:
+    """The cross table, with the best of each test named."""
+    title = "## What the bench found\n\n"
+    known = artefacts()
+    if CROSS not in known:
+        return f"{title}The cross table of all routings and all tests is not part of this version of the bench yet.\n"
+    for scale in SCALES:
+        made, _ = summaries([known[CROSS]], scale, results / scale)
+        if CROSS in made:
+            return title + _table(made[CROSS])
+    cost = known[CROSS].budgets["cpu"].minutes
+    return f"{title}Not run yet: `torchcaps bench run {CROSS} --scale cpu`, about {cost:g} minutes of one core.\n"
+
+
+def _table(summary: dict[str, Any]) -> str:
+    """The table as it is stored, in Markdown."""
+    table = summary["tables"][0]
+    head = ["", *table["columns"]]
+    lines = [head, ["---"] * len(head), *([title, *map(_cell, cells)] for title, cells in table["lines"])]
+    cuts = f" Cut: {'; '.join(summary['cuts'])}." if summary["cuts"] else ""
+    said = f"At scale `{summary['scale']}`, {len(summary['seeds'])} seeds, with 95 % intervals.{cuts}"
+    return said + "\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _cell(cell: dict[str, Any] | None) -> str:
+    if cell is None or cell["ours"] is None:
+        return "–"
+    digits = (lambda value: f"{value:,.3g}") if cell["form"] == "number" else (lambda value: f"{value:.1f}")
+    interval = "" if cell["interval"] is None else f" ({digits(cell['interval'][0])}–{digits(cell['interval'][1])})"
+    return f"{digits(cell['ours'])}{interval}"

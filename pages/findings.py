@@ -1,0 +1,76 @@
+"""The page about what the bench found, from the stored results alone: no figure on it is written by hand."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from torchcaps.bench.artefact import Artefact, Scale
+from torchcaps.bench.papers import artefacts
+from torchcaps.bench.summary import summaries
+
+NAME = "findings.md"
+RESULTS = Path(__file__).parents[1] / "results"
+SCALES: tuple[Scale, ...] = ("paper", "cpu")
+"""What counts, the larger first: at `smoke` everything is so small that it only shows that the machinery works."""
+INTRODUCTION = """\
+# Findings
+
+Written by `make pages` from `results/`; `torchcaps bench verify` computes every verdict again. A claim is
+**reproduced** or **refuted** if its 95 % interval over seeds and test images says so, else **undecided**; the rule
+(`torchcaps/bench/verdict.py`) and the claims (`torchcaps/bench/claims.toml`) were committed before any result. What the
+scale `cpu` cuts is said with every artefact. [Reproducing a paper](reproducing.md) tells how to run them,
+[the bibliography](bibliography.md) what the keys mean.
+"""
+
+
+def render(results: Path = RESULTS) -> str:
+    """Every artefact with its claims, and what became of them."""
+    found = {scale: summaries(list(artefacts().values()), scale, results / scale)[0] for scale in SCALES}
+    chosen = {name: next((found[s][name] for s in SCALES if name in found[s]), None) for name in artefacts()}
+    parts = [INTRODUCTION, _overview(chosen)]
+    paper = ""
+    for name, artefact in artefacts().items():
+        if artefact.paper != paper:
+            paper = artefact.paper
+            parts.append(f"## {paper}\n")
+        parts.append("\n".join(_artefact(artefact, chosen[name])))
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _overview(chosen: dict[str, Any]) -> str:
+    """How many claims ended how."""
+    words = Counter(
+        word
+        for name, summary in chosen.items()
+        for word in (
+            [claim["word"] for claim in summary["claims"]] if summary else ["not run"] * len(artefacts()[name].claims)
+        )
+    )
+    run = sum(summary is not None for summary in chosen.values())
+    counts = ", ".join(
+        f"{words[w]} {w}" for w in ("reproduced", "refuted", "undecided", "shown", "not run") if words[w]
+    )
+    return f"{run} of {len(chosen)} artefacts have results. Of {words.total()} claims: {counts}.\n"
+
+
+def _artefact(artefact: Artefact, summary: dict[str, Any] | None) -> Iterator[str]:
+    yield f"### {artefact.id}: {artefact.title}\n"
+    if summary is None:
+        command = f"torchcaps bench run {artefact.id} --scale cpu"
+        yield f"Not run yet: `{command}`, about {artefact.budgets['cpu'].minutes:g} minutes of one core.\n"
+    else:
+        cuts = f" Cut: {'; '.join(summary['cuts'])}." if summary["cuts"] else ""
+        yield f"At scale `{summary['scale']}`, {len(summary['seeds'])} seeds.{cuts}\n"
+    yield "| claim | verdict | figures |"
+    yield "|---|---|---|"
+    told = {claim["id"]: claim for claim in summary["claims"]} if summary else {}
+    for name, sentence in artefact.sentences.items():
+        claim = told.get(name)
+        figures = "" if claim is None else claim["reason"] + (f"; needs {claim['needs']}" if claim["needs"] else "")
+        yield f"| {_cell(sentence)} | {claim['word'] if claim else 'not run'} | {_cell(figures)} |"
+    yield ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("*", "\\*")

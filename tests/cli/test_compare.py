@@ -1,0 +1,92 @@
+"""A comparison on real photographs, from the command to the page."""
+
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.bench.photographs import PHOTOGRAPHS, make_folder
+from torchcaps.cli import app
+
+TINY = ["--seeds", "2", "--steps", "2", "--width", "0.05", "--image-size", "20", "--workers", "1"]
+
+
+def compare(*words):
+    return CliRunner().invoke(app, ["compare", *map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory):
+    return make_folder(tmp_path_factory.mktemp("own") / "photos")
+
+
+@pytest.fixture(scope="module")
+def finished(photographs, tmp_path_factory):
+    out = tmp_path_factory.mktemp("compared")
+    done = compare(photographs, "--tests", "clean,affine,pgd", "--out", out, *TINY)
+    assert done.exit_code == 0, done.exception
+    return out, done
+
+
+@pytest.mark.timeout(600)
+def test_photographs_from_start_to_page(photographs, finished):
+    out, done = finished
+    results = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert [row["name"] for row in results["rows"]] == ["dynamic", "inverted attention", "ConvNet"]
+    capsules, _, plain = results["rows"]
+    assert abs(plain["parameters"] - capsules["parameters"]) < 0.02 * capsules["parameters"]
+    tested = {score["count"] for row in results["rows"] for score in row["scores"].values()}
+    [count] = tested
+    assert 0 < count < 30 * len(PHOTOGRAPHS)
+    for row in results["rows"]:
+        assert row["scores"].keys() == {"clean", "affine", "pgd"}
+        for score in row["scores"].values():
+            assert 0 <= score["interval"][0] <= score["value"] <= score["interval"][1] <= 1
+            assert f"{100 * score['value']:.1f} %" in done.output
+            assert f"{100 * score['value']:.1f} %" in page
+    assert len(results["answer"]) == 3
+    for sentence in results["answer"]:
+        assert sentence in done.output
+        assert sentence in re.sub(r"\s+", " ", page)
+    assert len(results["differences"]) == 9
+    assert f"photos: 3 classes, {count} images to test" in page
+    for name in PHOTOGRAPHS:
+        assert name in page
+    assert "http" not in re.sub(r"http://www.w3.org/\S+", "", page), "the page needs nothing but itself"
+
+
+@pytest.mark.timeout(600)
+def test_what_is_finished_is_not_done_again(photographs, finished):
+    out, before = finished
+    stored = {path: path.read_bytes() for path in (out / "results").glob("*.jsonl")}
+    assert stored
+    told = compare(photographs, "--tests", "clean,affine,pgd", "--out", out, "--dry-run", *TINY)
+    assert "0 judgings to do, 6 finished" in told.output
+    again = compare(photographs, "--tests", "clean,affine,pgd", "--out", out, *TINY)
+    assert {path: path.read_bytes() for path in stored} == stored
+    assert [line for line in again.output.splitlines() if " names " in line] == [
+        line for line in before.output.splitlines() if " names " in line
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--routings", "dynamc"], "routing 'dynamc' is not allowed: choose from uniform, trainable, dynamic"),
+        (["--tests", "clean,upside"], "test 'upside' is not allowed: choose from clean, affine, overlap, pgd"),
+        (["--models", "sabour2017/capsnt"], "there is no model 'sabour2017/capsnt': did you mean 'sabour2017/capsnet'"),
+        (["--models", "gu2021/convnet_fc"], "is one network: name another"),
+        (["--steps", "3", "--epochs", "1"], "epochs=1 and steps=3 exclude each other"),
+    ],
+)
+def test_mistakes_are_quoted_with_what_is_allowed(photographs, tmp_path, words, said):
+    done = compare(photographs, "--out", tmp_path / "out", *words)
+    assert done.exit_code != 0
+    assert said in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    assert "there is no data set and no folder 'nowhere'" in str(compare("nowhere", "--out", tmp_path).exception)

@@ -1,0 +1,73 @@
+"""Pages speak of files that are there, link to places that are there, and those written by programs are up to date."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pages import figures, findings, links, reference
+from pages.__main__ import PAGES as WRITTEN
+from tests.docs.markdown import PAGES, ROOT, blocks
+
+FILES = re.compile(r"`((?:torchcaps|tests|benchmarks|examples|docs|pages)/[\w./-]+)`")
+LINKS = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def text_of(page):
+    text = (ROOT / page).read_text()
+    for block in blocks(page):
+        text = text.replace(block.text, "")
+    return text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_files_that_are_named_are_there(page):
+    missing = [name for name in FILES.findall(text_of(page)) if "<" not in name and not (ROOT / name).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_links_to_files_lead_somewhere(page):
+    """As a reader of the repository follows them; anchors are checked on the site."""
+    for link in LINKS.findall(text_of(page)):
+        if not re.match(r"[a-z]+:", link) and not link.startswith("#"):
+            assert (ROOT / page.parent / link.partition("#")[0]).exists(), link
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_written_pages_are_up_to_date(name):
+    assert (ROOT / "docs" / name).read_text() == WRITTEN[name](), "run `make pages`"
+
+
+def test_drawings_and_reference_are_up_to_date(tmp_path):
+    figures.write(tmp_path / "figures")
+    reference.write(tmp_path / "reference")
+    for folder in ("figures", "reference"):
+        made = {path.name: path.read_text() for path in (tmp_path / folder).iterdir()}
+        assert made == {path.name: path.read_text() for path in (ROOT / "docs" / folder).iterdir()}, "run `make pages`"
+
+
+def test_findings_come_from_results(monkeypatch):
+    claim = {"id": "order", "word": "refuted", "reason": "0.1, 95 % interval 0 to 0.2", "needs": ""}
+    summary = {"claims": [claim], "scale": "cpu", "seeds": [0, 1, 2], "cuts": ["half the images"]}
+    assert "0 of 27 artefacts have results" in findings.render(Path("nowhere"))
+    monkeypatch.setattr(findings, "summaries", lambda *_: ({"gu2021/table1": summary}, []))
+    page = findings.render(Path("nowhere"))
+    part = page.split("### gu2021/table1")[1].split("###")[0]
+    assert "At scale `cpu`, 3 seeds. Cut: half the images." in part
+    assert "| refuted | 0.1, 95 % interval 0 to 0.2 |" in part
+    assert "1 of 27 artefacts have results" in page
+
+
+def test_broken_links_of_a_site_are_found(tmp_path):
+    (tmp_path / "a.html").write_text('<a href="b.html#here">x</a><a href="b.html#gone">x</a><a href="c.html">x</a>')
+    (tmp_path / "b.html").write_text('<h1 id="here"></h1><a href="https://elsewhere.org">x</a><img src="no.png">')
+    broken, outside = links.check(tmp_path)
+    assert broken == ["a.html: b.html#gone", "a.html: c.html", "b.html: no.png"]
+    assert outside == ["https://elsewhere.org"]
+
+
+def test_every_page_is_in_the_navigation():
+    listed = (ROOT / "mkdocs.yml").read_text()
+    docs = [page.relative_to("docs") for page in PAGES if page.is_relative_to("docs")]
+    assert not [str(page) for page in docs if f" {page}" not in listed]

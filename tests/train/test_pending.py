@@ -1,0 +1,106 @@
+"""A step that does not wait for its device, shown on the CPU, which is told that it is one."""
+
+from contextlib import nullcontext
+
+import pytest
+import torch
+from torch import nn
+
+from tests.train.separable import Separable, linear
+from tests.train.test_not_finite import Spoil
+from tests.waiting import NobodyWaits
+from torchcaps import fit
+from torchcaps.models import create_model
+from torchcaps.train import checkpoint, pending
+from torchcaps.train.callbacks import Callback
+from torchcaps.train.loop import Training
+from torchcaps.train.not_finite import NotFiniteError
+from torchcaps.train.run import CHECKPOINTS
+
+
+@pytest.fixture
+def _device(monkeypatch):
+    """The host runs ahead of the CPU by four steps, and reads nothing from it in a step."""
+    monkeypatch.setitem(pending.LATE, "cpu", 4)
+    monkeypatch.setattr("torchcaps.losses.targets._check", lambda rows, classes: None)  # labels on a card are not read
+    real, told = Training.train_on, Training.catch_up
+
+    def train_on(self, batch):
+        with NobodyWaits() if self.pending.late else nullcontext():
+            real(self, batch)
+
+    def catch_up(self, **options):
+        with torch.utils._python_dispatch._disable_current_modes():  # what is told lies with the host
+            told(self, **options)
+
+    monkeypatch.setattr(Training, "train_on", train_on)
+    monkeypatch.setattr(Training, "catch_up", catch_up)
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "adamw", "sgd"])
+def test_the_training_is_the_same(optimiser, glyphs, request):
+    chosen = {"batch_size": 16, "epochs": 2, "quiet": True, "optimiser": optimiser, "clip": 1.0, "judge_every": 3}
+
+    def trained():
+        torch.manual_seed(0)
+        return fit(create_model("sabour2017/capsnet", width=0.04), glyphs, **chosen)
+
+    at_once = trained()
+    request.getfixturevalue("_device")
+    later = trained()
+    assert [entry["step"] for entry in later.history] == [entry["step"] for entry in at_once.history]
+    for one, other in zip(later.history, at_once.history, strict=True):
+        assert one["loss"] == pytest.approx(other["loss"], rel=1e-4)
+        assert one["accuracy"] == other["accuracy"]
+    for one, other in zip(later.model.parameters(), at_once.model.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
+
+class Weights(Callback):
+    """Remembers the weights after every step."""
+
+    def __init__(self):
+        self.after = []
+
+    def after_step(self, training):
+        self.after.append([p.detach().clone() for p in training.model.parameters()])
+
+
+class Once(nn.Module):
+    """Divides by zero in the third step, and not before or after."""
+
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return x / 0 if self.calls == 3 else x
+
+
+@pytest.mark.usefixtures("_device")
+@pytest.mark.parametrize("optimiser", ["adam", "sgd"])
+def test_nan_skips_the_update_and_is_told_of_later(optimiser):
+    """The weights stay those that gave it, also where later losses are numbers again."""
+    seen = Weights()
+    chosen = {"batch_size": 4, "optimiser": optimiser, "weight_decay": 0.1, "callbacks": [seen]}
+    with pytest.raises(NotFiniteError, match="step 2: the loss is nan"):
+        fit(linear(Once()), Separable(), validation=0.0, quiet=True, **chosen)
+    assert len(seen.after) == 2 + 1 + 4
+    same = [[torch.equal(a, b) for a, b in zip(one, seen.after[1], strict=True)] for one in seen.after]
+    assert [all(parts) for parts in same] == [False] + [True] * 6
+
+
+@pytest.mark.usefixtures("_device")
+def test_a_checkpoint_waits_for_what_came_before_it(tmp_path):
+    with pytest.raises(NotFiniteError, match=r"step 2: the loss is nan. NaN or Inf first came out of the layer body.2"):
+        fit(linear(Spoil()), Separable(), validation=0.0, batch_size=8, out=tmp_path / "run", save_every=1, quiet=True)
+    assert checkpoint.newest(tmp_path / "run" / CHECKPOINTS)[0].record["step"] == 2
+
+
+def test_a_training_goes_on_on_another_kind_of_device(tmp_path, request):
+    """Saved at home, taken up by a device that skips updates, and the other way round."""
+    chosen = {"validation": 0.0, "batch_size": 8, "quiet": True, "out": tmp_path / "run"}
+    fit(linear(), Separable(), epochs=1, **chosen)
+    request.getfixturevalue("_device")
+    fit(linear(), Separable(), epochs=2, resume=True, **chosen)
+    pending.LATE.pop("cpu")
+    assert len(fit(linear(), Separable(), epochs=3, resume=True, **chosen).history) == 3

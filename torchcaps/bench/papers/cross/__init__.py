@@ -1,0 +1,1 @@
+"""Beyond the papers: what nobody has put side by side."""

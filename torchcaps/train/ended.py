@@ -1,0 +1,19 @@
+"""Whether a training has come to its end."""
+
+from torchcaps.network import CONFIG
+from torchcaps.train.run import MODEL, Run
+
+
+def unfinished(run: Run) -> str:
+    """How far a training got that has not ended, in words; '' of one that has, or that was not kept."""
+    if run.directory is None:
+        return ""
+    told, last = run.settings, run.history[-1] if run.history else {}
+    epoch, step = last.get("epoch", -1) + 1, last.get("step", 0)
+    enough = told.until_accuracy is not None and last.get("validation_accuracy", 0) >= told.until_accuracy
+    done = step >= told.steps if told.steps is not None else epoch >= told.epochs
+    if (run.directory / MODEL / CONFIG).is_file() and (enough or done):
+        return ""
+    aim = f"{told.steps:,} steps" if told.steps is not None else f"{told.epochs:,} epochs"
+    reached = f"epoch {epoch}, step {step:,}" if last else "its first epoch"
+    return f"the training has not ended: it got to {reached}, of {aim}. Go on with torchcaps train … --resume"
