@@ -1,9 +1,11 @@
 """The votes û_ij = u_i W_ij + b_j of children for parents: a linear operator, not a tensor.
 
-Whether the b·h·w·i·j·d numbers are ever built is this file's private matter, and they are not. A routing speaks
-to the votes through a few verbs: `combine` and `fold`, `agree`, `compete`, `attend`, and `moments`.
+Whether the b·h·w·i·j·d numbers are ever built is this file's private matter: they are not, but for so few instances
+that `w` is larger. A routing speaks to the votes through a few verbs: `combine` and `fold`, `agree`, `compete`,
+`attend`, and `moments`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -56,6 +58,7 @@ class Votes:
         self._u: Tensor | None = self.gathered
         self._act: Tensor | None = None
         self._columns: Tensor | None = None
+        self._stored: Tensor | None = None
 
     @property
     def u(self) -> Float[Tensor, "b h w i d_in"]:
@@ -152,6 +155,8 @@ class Votes:
         `weighted` is as in `fold`; `detach` takes c as a constant in the backward pass. Without a query, and with a
         prior that is the same for every image, this is a `fold`.
         """
+        if not self.grid_wide and ops.worth_storing(self.w, instances=math.prod(self.lead), rows=self.rows):
+            return self._attend_stored(query, prior, self.weight(weighted=weighted), detach=detach)
         if query is None and prior is None:
             return self.fold(self.uniform(), weighted=weighted)
         if query is None and not self.grid_wide and prior is not None and prior.shape[:3] == (1, 1, 1):
@@ -171,6 +176,13 @@ class Votes:
             detach=detach,
         )
         return self._poses(s), self._parents(mass)
+
+    def _attend_stored(
+        self, query: Poses | None, prior: Tensor | None, weight: PerChild | None, *, detach: bool
+    ) -> tuple[Poses, PerParent]:
+        if self._stored is None:
+            self._stored = ops.store(self.u, self.w, self.bias, j=self.j, rows=self.rows)
+        return ops.attend_stored(self._stored, query, prior, weight, lead=self.lead, detach=detach)
 
     def moments(
         self,

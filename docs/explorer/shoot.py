@@ -12,7 +12,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-DEEP, WIDE, EM = "mitterreiter2023/capsnet", "sabour2017/capsnet", "tsai2020/em_simple"
+DEEP, WIDE, EM = "mitterreiter2023/capsnet", "sabour2017/capsnet", "gu2021/capsnet"
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 VIEWS = {
     "parse": ({"model": DEEP, "sample": 3}, "light", DESK),

@@ -1,5 +1,9 @@
 """Which networks are on show, and what was measured of them."""
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -9,6 +13,9 @@ from torchcaps.explorer.gallery import exhibit, shipped_digits, shipped_names
 from torchcaps.measures import ParseTree, walk
 from torchcaps.train import fit
 from torchcaps.train.findings import kept
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "pretrained.json"
+ROWS = {row["model"]: row for row in json.loads(RESULTS.read_text())}
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +31,22 @@ def test_without_names_those_that_ship_and_take_pictures(gallery):
     assert "peer2021/sign" not in gallery
     assert len(shipped_digits()) == 200
     assert shipped_digits().labels.bincount(minlength=10).min() >= 10
+
+
+def test_shipped_networks_are_worth_exploring(gallery):
+    """Half precision; a deep one, each of three routings, a ConvNet, two decoders; and their cards are their own."""
+    by_routing = dict[str, float]()
+    for name, shown in gallery.items():
+        found, row = health.shipped(name), ROWS[name]
+        assert found.keys() == set(health.WHAT)
+        assert (found["accuracy"].score.value, found["accuracy"].count) == (row["test_accuracy"], 10_000)
+        routing = re.search(r"\((.*)\)", shown.title).group(1)
+        by_routing[routing] = max(by_routing.get(routing, 0), row["test_accuracy"])
+    assert all(by_routing[routing] >= 0.98 for routing in ("dynamic", "em", "inverted attention", "no capsules"))
+    assert any(
+        len(shown.structure.layers) >= 4 and ROWS[name]["test_accuracy"] >= 0.985 for name, shown in gallery.items()
+    )
+    assert sum(shown.decoder is not None for shown in gallery.values()) >= 2
 
 
 def test_what_is_not_there_is_named():

@@ -84,7 +84,8 @@ def test_a_queue_that_is_full_says_so_and_empties_again():
                 for _ in range(3):
                     group.start_soon(one)
                 await anyio.wait_all_tasks_blocked()
-                full = await client.get("/")
+                with anyio.fail_after(5):
+                    full = await client.get("/")
                 release.set()
             assert full.status_code == 503
             assert "3 requests are waiting" in full.json()["detail"]

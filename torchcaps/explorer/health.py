@@ -19,7 +19,14 @@ from torchcaps.report import dead_of, dynamics_of, interval, percent
 from torchcaps.train.findings import keep, kept
 
 SHIPPED = Path(__file__).parent / "findings"
-WHAT = ("accuracy", "affine", "activity", "dynamics", "symmetry")
+NAMES = {
+    "accuracy": "accuracy",
+    "affine": "affine accuracy",
+    "activity": "dead capsules",
+    "dynamics": "routing dynamics",
+    "symmetry": "symmetry",
+}
+WHAT = tuple(NAMES)
 IMAGES = 500  # as `torchcaps inspect` takes them
 NEGATED = "scores of negated images"
 Row = dict[str, str]
@@ -67,20 +74,20 @@ def _found(exhibit: Exhibit) -> dict[str, Result]:
 def _row(what: str, found: Result) -> Row | None:
     """A line of the card; None where there is nothing to say."""
     if isinstance(found, Nothing):
-        return _said(what, "–", found.why)
+        return _said(NAMES[what], "–", found.why)
     if isinstance(found, AccuracyResult):
-        return _said(what if what != "affine" else "affine accuracy", percent(found.score), interval(found.score))
+        return _said(NAMES[what], percent(found.score), interval(found.score))
     if isinstance(found, ActivityResult):
         dead = dead_of(found)
         return _said(
-            "dead capsules", "–" if dead is None else f"{dead[0]:,} of {dead[1]:,}", f"for {found.images:,} images"
+            NAMES[what], "–" if dead is None else f"{dead[0]:,} of {dead[1]:,}", f"for {found.images:,} images"
         )
     if isinstance(found, DynamicsResult):
         rate = dynamics_of(found)
-        return _said("routing dynamics", "–" if rate is None else f"{rate:.2f}", "1 is a perfect routing")
+        return _said(NAMES[what], "–" if rate is None else f"{rate:.2f}", "1 is a perfect routing")
     if isinstance(found, SymmetryResult):
         even = next((part.even for part in found.parts if part.what == NEGATED), None)
-        return _said("symmetry", "–" if even is None else f"{even:.2f}", "how far a negative moves the scores")
+        return _said(NAMES[what], "–" if even is None else f"{even:.2f}", "how far a negative moves the scores")
     return None
 
 

@@ -124,9 +124,10 @@ class CapsuleLayer(nn.Module):
 
 
 def _full_precision(like: Tensor) -> AbstractContextManager[None]:
-    """Autocast off; where there is none (the meta device), nothing to turn off."""
-    known = torch.amp.is_autocast_available(like.device.type)
-    return torch.autocast(like.device.type, enabled=False) if known else nullcontext()
+    """Autocast off, where it is on; there is none on the meta device."""
+    kind = like.device.type
+    on = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return torch.autocast(kind, enabled=False) if on else nullcontext()
 
 
 def _scramble(u: Float[Tensor, "b h w i d"]) -> Float[Tensor, "b h w i d"]:

@@ -16,6 +16,7 @@ from torchcaps.ops.fold import convolve, multiply
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
+from torchcaps.ops.stored import attend_stored, store, worth_storing
 from torchcaps.ops.votes import Bias, Children, Maps, PerChild, PerPair, PerParent, Poses
 
 _plain = False
@@ -119,6 +120,7 @@ def _whole(*tensors: Tensor | None) -> list[Tensor | None]:
 
 __all__ = [
     "attend",
+    "attend_stored",
     "combine",
     "convolve",
     "moments",
@@ -131,5 +133,7 @@ __all__ = [
     "plainly",
     "score",
     "status",
+    "store",
     "triton",
+    "worth_storing",
 ]

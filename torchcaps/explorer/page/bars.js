@@ -13,7 +13,7 @@ export function drawBars(answer, classes) {
   return list;
 }
 
-const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [420, 164, 40, 24, 24];
+const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [420, 178, 40, 24, 36];
 
 // curves: [{name, values: [[strength, share], …]}], all over the same strengths.
 export function drawCurves(curves, now, unit) {
@@ -33,7 +33,7 @@ export function drawCurves(curves, now, unit) {
   curves.forEach(({ name, values }, k) => {
     const points = values.map(([s, v]) => `${x(s).toFixed(1)},${y(v).toFixed(1)}`).join(" ");
     root.append(svg("polyline", { points, class: `curve curve-${k}` }, svg("title", {}, name)));
-    root.append(svg("text", { x: LEFT + k * ((WIDTH - LEFT) / 2), y: 12, class: `tick legend curve-${k}` }, `${"—┄"[k]} ${name}`));
+    root.append(svg("text", { x: LEFT, y: 12 + 14 * k, class: `tick legend curve-${k}` }, `${"—┄"[k]} ${name}`));
   });
   root.setAttribute("aria-label", curves.map(({ name, values }) => `${name}: ${values.map(([s, v]) => `${+s.toFixed(1)}${unit} ${(100 * v).toFixed(0)} %`).join(", ")}`).join("; "));
   return root;

@@ -159,12 +159,14 @@ def launch(
     wide, precision = target.widens(dtype), target.precision(tf32=tf32)
     sizes = (s.x, s.a, s.j, s.y, jb, yp, ap, bm, xb, DEPTH)
     plan = Plan(*sizes, precision, wide, *prior, third > 1, atomic, detach)
-    return Launch(plan, (first, second, third), span, _options(kernel, target, jb * yp * ap * bm))
+    # A warp gets as many numbers fewer as a tile has where parents come in blocks.
+    numbers = jb * yp * ap * bm * (max(1, most.tile // most.blocked) if jb < s.j else 1)
+    return Launch(plan, (first, second, third), span, _options(kernel, target, numbers))
 
 
-def _options(kernel: Kernel, target: Target, tile: int) -> dict[str, int]:
+def _options(kernel: Kernel, target: Target, numbers: int) -> dict[str, int]:
     most = target.limits
-    warps = max(1, min(most.warps, tile * most.warps // (8 * PER_WARP)))
+    warps = max(1, min(most.warps, numbers * most.warps // (8 * PER_WARP)))
     options = {"num_warps": warps, "num_stages": 1 if kernel == "children" else most.stages}
     if target.backend == "cuda" and int(target.arch) >= 100:
         options["maxnreg"] = 255  # else the assembler spills a few of them, for more programs at once

@@ -1,0 +1,64 @@
+"""Votes that are stored, for few instances, route like those that are not."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torchcaps import ops, votes
+from torchcaps.layers import CapsuleLayer
+from torchcaps.routing import ROUTINGS
+from torchcaps.schedule import sequential
+from torchcaps.types import CapsShape, Capsules
+
+
+@settings(max_examples=40, deadline=None)
+@given(*[st.integers(1, 4)] * 6, *[st.booleans()] * 5)
+def test_attend_stored_is_attend(b, i, x, a, j, y, biased, queried, prioritised, weighted, detach):
+    torch.manual_seed(0)
+    draw = lambda *shape: torch.randn(*shape, dtype=torch.double, requires_grad=True)  # noqa: E731
+    u, w = draw(b, 1, 1, i, a * x), draw(i, x, j * y)
+    bias, query = draw(j, a * y) if biased else None, draw(b, 1, 1, j, a * y) if queried else None
+    prior, weight = draw(1, 1, 1, i, j) if prioritised else None, draw(b, 1, 1, i) if weighted else None
+    stored = ops.store(u, w, bias, j=j, rows=a)
+    found = ops.attend_stored(stored, query, prior, weight, lead=(b, 1, 1), detach=detach)
+    turned = (
+        u.reshape(b, i, a, x).permute(1, 3, 2, 0),
+        w,
+        None if bias is None else bias.reshape(j, a, y, 1).permute(0, 2, 1, 3),
+        None if query is None else query.reshape(b, j, a, y).permute(1, 3, 2, 0),
+        None if prior is None else prior.reshape(i, j, 1),
+        None if weight is None else weight.reshape(b, i).T,
+    )
+    s, mass = ops.plain_attend(*turned, j=j, detach=detach)
+    expected = s.permute(3, 0, 2, 1).reshape(b, 1, 1, j, a * y), mass.T.reshape(b, 1, 1, j)
+    leaves = [t for t in (u, w, bias, query, prior, weight) if t is not None]
+    grads = []
+    for outs in (found, expected):
+        total = sum((o * (k + 1.5)).square().sum() for k, o in enumerate(outs))
+        grads.append(torch.autograd.grad(total + 0 * sum(t.sum() for t in leaves), leaves))
+    for mine, theirs in (*zip(found, expected, strict=True), *zip(*grads, strict=True)):
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize("name", ROUTINGS)
+@pytest.mark.parametrize("window", [None, 2])
+def test_a_layer_routes_few_instances_like_many(name, window, monkeypatch):
+    """And the votes are made once, not in every iteration."""
+    torch.manual_seed(0)
+    children = CapsShape((2, 2), 3, 16)
+    options = {} if window is None else {"window": 2, "stride": 2, "padding": 1}
+    layer = CapsuleLayer(children, 4, 5, routing=ROUTINGS[name], **options).double()
+    pose = torch.randn(1 + (window is None), 2, 2, 3, 16, dtype=torch.double, requires_grad=True)
+    below = Capsules(pose, torch.rand(len(pose), 2, 2, 3, dtype=torch.double))
+    leaves, runs, made = [pose, layer.weight], [], []
+    store = ops.store
+    monkeypatch.setattr(ops, "store", lambda *args, **options: made.append(1) or store(*args, **options))
+    for worth in (ops.worth_storing, lambda w, **sizes: False):
+        monkeypatch.setattr(votes.ops, "worth_storing", worth)
+        [[state]] = sequential([layer], below)
+        grads = torch.autograd.grad(state.pose.square().sum() + state.act.sum(), leaves)
+        runs.append([state.pose, state.act, *grads])
+    for mine, theirs in zip(*runs, strict=True):
+        torch.testing.assert_close(mine, theirs)
+    assert len(made) == (name in ("dynamic", "inverted_attention", "self_attention", "self_routing"))

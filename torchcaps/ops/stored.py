@@ -1,0 +1,68 @@
+"""Few votes as a tensor: the one exception to votes that are never stored.
+
+Where a position's votes take less memory than the maps they are made with, the maps are read once instead of once in
+every iteration, and their gradient is written once. A vector of instances would be nearly empty there, too.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+FEW, TINY = 8, 1 << 16  # instances, and numbers of all votes
+Stored = Float[Tensor, "bhwj i d"]
+
+
+def worth_storing(w: Float[Tensor, "i x jy"], *, instances: int, rows: int) -> bool:
+    """Whether the votes are so few that calls cost more than work, or take half the memory of their maps.
+
+    The latter for so few instances that they would fill half a vector; both limits were measured. A compiler may not
+    ask, for the answer would fix the batch.
+
+    >>> [worth_storing(torch.zeros(512, 16, 160), instances=m, rows=1) for m in (1, 8, 9)]
+    [True, True, False]
+    """
+    if w.is_meta or torch.compiler.is_compiling():
+        return False
+    i, x, jy = w.shape
+    return 0 < instances * rows * i * jy <= TINY or (0 < instances <= FEW and 2 * instances * rows <= x)
+
+
+def store(
+    u: Float[Tensor, "b h w i d_in"],
+    w: Float[Tensor, "i x jy"],
+    bias: Float[Tensor, "j d"] | None,
+    *,
+    j: int,
+    rows: int,
+) -> Stored:
+    """û for every parent of every instance."""
+    i, x, jy = w.shape
+    y = jy // j
+    v = torch.bmm(u.reshape(-1, i, rows, x).transpose(0, 1).reshape(i, -1, x), w)
+    v = v.reshape(i, -1, rows, j, y).permute(1, 3, 0, 2, 4).reshape(-1, j, i, rows * y).contiguous()  # read repeatedly
+    return (v if bias is None else v + bias[:, None]).flatten(0, 1)
+
+
+def attend_stored(
+    v: Stored,
+    query: Float[Tensor, "b h w j d"] | None,
+    prior: Float[Tensor, "#b #h #w #i j"] | None,
+    weight: Float[Tensor, "b h w i"] | None,
+    *,
+    lead: tuple[int, int, int],
+    detach: bool = False,
+) -> tuple[Float[Tensor, "b h w j d"], Float[Tensor, "b h w j"]]:
+    """What `attend` gives, from votes that are there; `lead` are images, and rows and columns of parents."""
+    mj, i, d = v.shape
+    if query is None and prior is None and weight is None:  # a child without preference
+        j = mj // math.prod(lead)
+        return (v.sum(1) / j).reshape(*lead, j, d), v.new_full((*lead, j), i / j)
+    logits = v.new_zeros(mj, i) if query is None else torch.bmm(v, query.reshape(mj, d, 1))
+    logits = logits.reshape(*lead, -1, i)
+    c = torch.softmax(logits if prior is None else logits + prior.transpose(3, 4), dim=3)
+    c = c.detach() if detach else c
+    r = c if weight is None else c * weight[:, :, :, None]
+    s = torch.bmm(r.reshape(mj, 1, i), v)
+    return s.reshape(*lead, -1, d), r.sum(-1)
