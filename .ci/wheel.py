@@ -7,10 +7,12 @@ import os
 import re
 import subprocess
 import sys
+import time
 import venv
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.error import URLError
 from urllib.request import urlopen
 
 ROOT = Path(__file__).parents[1]
@@ -73,13 +75,24 @@ def show(folder: Path, env: dict[str, str]) -> None:
             told = server.stdout.readline() if server.stdout else ""
             address = re.search(r"http://\S+", told)
             assert address, told
-            page = urlopen(address[0], timeout=60).read().decode()
+            page = fetched(address[0])
             module = re.search(r'src="([^"]+\.js)"', page)
             assert module, page
-            assert urlopen(f"{address[0]}{module[1].lstrip('/')}", timeout=60).status == 200
+            assert fetched(f"{address[0]}{module[1].lstrip('/')}")
             print(f"the explorer shows {len(page)} characters at {address[0]}")
         finally:
             server.terminate()
+
+
+def fetched(address: str, tries: int = 60) -> str:
+    """What a server answers that has said where it will be, and may not listen yet."""
+    for _ in range(tries):
+        try:
+            with urlopen(address, timeout=60) as answer:
+                return str(answer.read().decode())
+        except URLError:
+            time.sleep(1)
+    raise TimeoutError(f"{address} does not answer")
 
 
 def main(folder: str) -> None:
