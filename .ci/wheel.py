@@ -4,12 +4,16 @@ python .ci/wheel.py dist
 """
 
 import os
+import re
 import subprocess
 import sys
+import time
 import venv
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.error import URLError
+from urllib.request import urlopen
 
 ROOT = Path(__file__).parents[1]
 IMPORT = "import torchcaps, torch; print(torchcaps.create_model('chen2019/lenet', pretrained=True).recipe['name'])"
@@ -55,11 +59,40 @@ def try_alone(wheel: Path, folder: Path) -> None:
     run("python", "-c", IMPORT)
     bare = subprocess.run(["torchcaps", "--help"], cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert "needs the extra 'train'" in bare.stderr, bare
-    run(*install, f"{wheel}[bench]")
+    run(*install, f"{wheel}[bench,explorer]")
     run("python", "-c", DOCTESTS)
     run("python", "-c", NATIVE, TORCHCAPS_PASSES="native")
     run("torchcaps", "demo", "--quick")
     assert (folder / "demo" / "report.html").is_file()
+    show(folder, env)
+
+
+def show(folder: Path, env: dict[str, str]) -> None:
+    """Open the explorer, and look at its page and at one module of it."""
+    command = ["torchcaps", "explore", "--port", "0", "--no-browser"]
+    with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            told = server.stdout.readline() if server.stdout else ""
+            address = re.search(r"http://\S+", told)
+            assert address, told
+            page = fetched(address[0])
+            module = re.search(r'src="([^"]+\.js)"', page)
+            assert module, page
+            assert fetched(f"{address[0]}{module[1].lstrip('/')}")
+            print(f"the explorer shows {len(page)} characters at {address[0]}")
+        finally:
+            server.terminate()
+
+
+def fetched(address: str, tries: int = 60) -> str:
+    """What a server answers that has said where it will be, and may not listen yet."""
+    for _ in range(tries):
+        try:
+            with urlopen(address, timeout=60) as answer:
+                return str(answer.read().decode())
+        except URLError:
+            time.sleep(1)
+    raise TimeoutError(f"{address} does not answer")
 
 
 def main(folder: str) -> None:

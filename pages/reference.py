@@ -19,6 +19,7 @@ PARTS = {
         "Bench",
         ["torchcaps.bench.artefact", "torchcaps.bench.claims", "torchcaps.bench.verdict", "torchcaps.bench.table"],
     ),
+    "explorer": ("Explorer", ["torchcaps.explorer"]),
     "ops": ("Passes", ["torchcaps.ops"]),
 }
 

@@ -103,9 +103,10 @@ def test_predict(net, tmp_path, monkeypatch):
     settings = torchcaps.train.Settings("sabour2017/capsnet", "glyphs")
     run = torchcaps.train.Run(net, settings, tuple("0123456789"), (1, 28, 28))
     monkeypatch.setattr(torchcaps.train, "load_run", lambda _: run)
+    (tmp_path / "run.json").touch()
     pixels = np.random.default_rng(0).integers(0, 255, (28, 28), dtype=np.uint8)
     Image.fromarray(pixels).save(tmp_path / "x.png")
-    done = CliRunner().invoke(app, ["predict", "run", str(tmp_path / "x.png"), "--explain", "--json"])
+    done = CliRunner().invoke(app, ["predict", str(tmp_path), str(tmp_path / "x.png"), "--explain", "--json"])
     assert done.exit_code == 0, done.exception
     assert json.loads(done.stdout)[0]["class"] in "0123456789"
     spy.check(1)

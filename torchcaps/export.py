@@ -107,7 +107,12 @@ def export_onnx(
 
 
 def check_target(path: str | Path, *, overwrite: bool = False) -> Path:
-    """A place where a network may be written: a new .onnx file, or a regular one that may be replaced."""
+    """A place where a network may be written: a new .onnx file, or a regular one that may be replaced.
+
+    >>> check_target("model.txt")
+    Traceback (most recent call last):
+    ValueError: model.txt is not allowed: what is written is ONNX, so give a name that ends in .onnx
+    """
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a directory: give the name of a file, such as {target / 'model.onnx'}")

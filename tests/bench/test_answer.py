@@ -61,13 +61,13 @@ def test_fewer_kinds_of_networks(entrants):
 
 
 def test_equal_networks_are_rarely_told_apart():
-    """Of equal networks, three pairs at once: at most one contest in twenty calls any of them better."""
-    rng, wrong, draws = np.random.default_rng(1), 0, 200
+    """Of equal networks, three pairs at once: one contest in twenty calls any better; pair by pair one in eight."""
+    rng, wrong, draws = np.random.default_rng(1), 0, 600
     for _ in range(draws):
         numbers = {}
         for entrant in (A, B, PLAIN):
-            shares = 0.8 + 0.02 * rng.standard_normal(3)
-            right = {seed: rng.random(500) < share for seed, share in enumerate(shares)}
+            shares = 0.7 + 0.05 * rng.standard_normal(3)
+            right = {seed: rng.random(4000) < share for seed, share in enumerate(shares)}
             numbers[At(entrant.id, "clean")] = {seed: Number.share(one, 10) for seed, one in right.items()}
         wrong += any(one.sure for one in differences(contest(), Evidence(numbers)))
-    assert wrong / draws <= 0.05
+    assert wrong / draws <= 0.06

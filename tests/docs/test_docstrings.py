@@ -11,6 +11,8 @@ ELSEWHERE = {  # an example of it would be one of something else
     "torchcaps.measures.Measure": "a protocol; examples/own_measure.py is one",
     "torchcaps.attacks.AutoAttack": "takes a minute; tests/attacks has it",
     "torchcaps.attacks.Attacked": "what `attacked` makes, which has one",
+    "torchcaps.explorer.build": "gives an application; tests/explorer has it",
+    "torchcaps.explorer.serve": "goes on until somebody stops it",
     "torchcaps.report.report_on": "needs a training; docs/own-images.md makes one",
     "torchcaps.report.write_report": "called by report_on",
     "torchcaps.report.Section": "a protocol",

@@ -123,7 +123,7 @@ def test_curves_are_told_in_words(networks, read):
 
 def test_nothing_to_say_is_no_section(networks):
     plain = networks[3]
-    assert [type(section).__name__ for section in about([plain])] == ["RobustnessCurves"]
+    assert [type(section).__name__ for section in about([plain])] == ["Confusion", "RobustnessCurves"]
     quiet = Network("quiet", plain.model, {}, plain.batch, plain.classes)
     assert about([quiet]) == []
     assert others([quiet]) == []

@@ -1,5 +1,6 @@
 """A convolution that is computed in the frequency domain where that is faster."""
 
+import torch
 from torch import Tensor, nn
 
 from torchcaps.ops import spectral
@@ -15,7 +16,8 @@ class Convolution(nn.Conv2d):
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002
         padding, stride = self.padding, self.stride
         plain = self.groups == 1 and self.dilation == (1, 1) and self.padding_mode == "zeros"
-        if not plain or isinstance(padding, str) or len(stride) != 2:
+        # A compiler is to see the direct convolution, and nothing of the choice.
+        if torch.compiler.is_compiling() or not plain or isinstance(padding, str) or len(stride) != 2:
             return super().forward(input)
         kept = self.__dict__.setdefault("_kept", spectral.Kept())
         return spectral.conv2d(input, self.weight, self.bias, (stride[0], stride[1]), (padding[0], padding[1]), kept)

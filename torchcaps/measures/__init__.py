@@ -87,7 +87,13 @@ def judge(
     threshold: float | None = None,
     progress: Callable[[str, int, int], None] = lambda name, done, total: None,  # noqa: ARG005
 ) -> dict[str, AccuracyResult]:
-    """What `measure` counts, image by image and class by class; the arguments are the same."""
+    """What `measure` counts, image by image and class by class; the arguments are the same.
+
+    >>> from torchcaps.data import load
+    >>> from torchcaps.models import create_model
+    >>> judge(create_model("chen2019/lenet"), ["clean"], load("glyphs", "test", count=20))["clean"].count
+    20
+    """
     found = dict[str, AccuracyResult]()
     for name in check_views(on):
 

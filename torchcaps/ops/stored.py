@@ -4,8 +4,9 @@ Where a position's votes take less memory than the maps they are made with, the 
 every iteration, and their gradient is written once. A vector of instances would be nearly empty there, too.
 """
 
+import math
+
 import torch
-from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
@@ -37,9 +38,11 @@ def store(
     rows: int,
 ) -> Stored:
     """û for every parent of every instance."""
-    v = torch.bmm(rearrange(u, "b h w i (a x) -> i (b h w a) x", a=rows), w)
-    v = rearrange(v, "i (m a) (j y) -> m j i (a y)", a=rows, j=j)
-    return (v if bias is None else v + bias[:, None]).contiguous().flatten(0, 1)  # read again and again
+    i, x, jy = w.shape
+    y = jy // j
+    v = torch.bmm(u.reshape(-1, i, rows, x).transpose(0, 1).reshape(i, -1, x), w)
+    v = v.reshape(i, -1, rows, j, y).permute(1, 3, 0, 2, 4).reshape(-1, j, i, rows * y).contiguous()  # read repeatedly
+    return (v if bias is None else v + bias[:, None]).flatten(0, 1)
 
 
 def attend_stored(
@@ -53,6 +56,9 @@ def attend_stored(
 ) -> tuple[Float[Tensor, "b h w j d"], Float[Tensor, "b h w j"]]:
     """What `attend` gives, from votes that are there; `lead` are images, and rows and columns of parents."""
     mj, i, d = v.shape
+    if query is None and prior is None and weight is None:  # a child without preference
+        j = mj // math.prod(lead)
+        return (v.sum(1) / j).reshape(*lead, j, d), v.new_full((*lead, j), i / j)
     logits = v.new_zeros(mj, i) if query is None else torch.bmm(v, query.reshape(mj, d, 1))
     logits = logits.reshape(*lead, -1, i)
     c = torch.softmax(logits if prior is None else logits + prior.transpose(3, 4), dim=3)

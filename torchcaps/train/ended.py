@@ -5,7 +5,12 @@ from torchcaps.train.run import MODEL, Run
 
 
 def unfinished(run: Run) -> str:
-    """How far a training got that has not ended, in words; '' of one that has, or that was not kept."""
+    """How far a training got that has not ended, in words; '' of one that has, or that was not kept.
+
+    >>> from torchcaps.train import fit
+    >>> unfinished(fit("peer2021/sign", "sign", fast_dev_run=True, quiet=True))
+    ''
+    """
     if run.directory is None:
         return ""
     told, last = run.settings, run.history[-1] if run.history else {}

@@ -92,8 +92,8 @@ def _forced() -> bool | None:
 
 
 def _possible(x: Tensor, w: Tensor) -> bool:
-    """Whether these are whole numbers of one precision on a CPU, and nobody looks inside: a compiler or a transform."""
-    if torch.compiler.is_compiling() or x.dtype != w.dtype or x.dtype not in (torch.float32, torch.float64):
+    """Whether these are numbers of one precision on a CPU, of single or double, and no transform looks inside."""
+    if x.dtype != w.dtype or x.dtype not in (torch.float32, torch.float64):
         return False
     if any(type(t) not in (Tensor, Parameter) or t.device.type != "cpu" for t in (x, w)):
         return False
