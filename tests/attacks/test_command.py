@@ -53,10 +53,9 @@ def test_other_bounds(run):
 @pytest.mark.parametrize(
     ("arguments", "answer"),
     [
-        (["--method", "fgms"], "no attack 'fgms': choose one of 'fgsm', 'pgd'"),
+        (["--method", "fgms"], "there is no attack 'fgms': did you mean 'fgsm'?"),
         (["--eps", "much"], "--eps much is not allowed"),
         (["--eps", "8"], "in the units of the image, 0 to 1"),
-        (["--norm", "l1"], "norm='l1' is not allowed"),
         (["--loss", "mse"], "loss='mse' is not allowed"),
         (["--method", "transfer", "--substitute", "nowhere"], "nowhere is not the folder of a training"),
     ],
@@ -65,6 +64,12 @@ def test_mistakes(run, arguments, answer, no_shape_checks):
     done, said = attack(run, *arguments)
     assert done.exit_code == 1
     assert answer in said
+
+
+def test_a_norm_that_nobody_has(run):
+    done, _ = attack(run, "--norm", "l1")
+    assert done.exit_code == 2
+    assert "'linf', 'l2'" in done.output
 
 
 def test_a_missing_toolbox_is_named(run, monkeypatch):

@@ -29,6 +29,14 @@ def test_dense_and_fused_compute_the_same():
     torch.testing.assert_close(fused(u), dense(u), atol=1e-5, rtol=1e-4)
 
 
+@pytest.fixture
+def no_stored_votes(monkeypatch):
+    """As for networks of usual size: those here are so small that their votes would be kept."""
+    monkeypatch.setattr("torchcaps.ops.stored.FEW", 0)
+    monkeypatch.setattr("torchcaps.ops.stored.TINY", 0)
+
+
+@pytest.mark.usefixtures("no_stored_votes")
 def test_counts_are_the_table():
     """Parameters n²d² and 4d²; multiply-adds n²d² + 5n²d, and 2n²d + 4nd² with one head."""
     found = {c.name: c for c in complexity((8, 16, 24), (4, 8, 12), batch=2, seconds=0.001).contenders}
@@ -71,6 +79,7 @@ def test_intervals_hold_what_they_promise():
         fit([[1, 1], [1, 2]], [1.0, 2.0])
 
 
+@pytest.mark.usefixtures("no_stored_votes")
 def test_iterations_cost_time_and_memory():
     def build(iters):
         return create_model("tsai2020/dynamic_simple", width=0.1, iters=iters)

@@ -38,7 +38,7 @@ def test_unknown_names_are_answered_with_the_nearest(name, hint):
         ({"width": "0.5"}, "width='0.5' is not allowed"),
         ({"conv_width": -1}, "conv_width=-1 is not allowed: it must be a positive number"),
         ({"init_std": 0.0}, "init_std=0.0 is not allowed: it must be a positive number"),
-        ({"num_classes": 0}, "num_classes=0 is not allowed: a whole number of at least 1"),
+        ({"num_classes": 0}, "num_classes=0 is not allowed: a whole number from 1 to 1,000,000 is needed"),
         ({"in_chans": "3"}, "in_chans='3' is not allowed"),
         ({"image_size": (28,)}, r"image_size=\(28,\) is not allowed: give one integer, or two"),
         ({"image_size": 28.0}, r"image_size=28\.0 is not allowed"),

@@ -88,12 +88,12 @@ class Invariance:
     for all images have none; they are left out and counted. For a walk over `swept` images.
 
     >>> from torchcaps.data import load
-    >>> from torchcaps.measures import swept, walk
+    >>> from torchcaps.measures import Invariance, swept, walk
     >>> from torchcaps.models import create_model
     >>> net = create_model("mitterreiter2023/capsnet", pretrained=True)
     >>> data = swept(("rotation",), count=3)(net, load("glyphs", "test", count=5))
-    >>> len(walk(net, data, [Invariance()])[0].factors[0].layers)
-    5
+    >>> [layer.layer for layer in walk(net, data, [Invariance()])[0].factors[0].layers]
+    ['primary', 'hidden 1', 'hidden 2', 'classes']
     """
 
     record: Record = "last"
