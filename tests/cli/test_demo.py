@@ -50,7 +50,7 @@ def test_quick_demo_goes_through_on_any_machine(no_mnist, tmp_path):
     assert (inverted["dead"], conv["dead"], conv["dynamics"]) == (None, None, None)
     assert all(f"{row['dynamics']:.2f}" in done.output and 0 < row["dynamics"] < 1 for row in (caps, inverted))
     for text in (
-        "This shows how to look, not who wins: one seed, one learning rate for all",
+        "This shows how to look, not who wins: one seed, one learning rate, tried on validation images for the two ",
         "a decoder of 1,936,144 parameters beside CapsNet",
         "Training loss (logarithmic axis)",
         "Mean over 64 images",

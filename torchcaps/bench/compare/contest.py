@@ -64,6 +64,7 @@ class Contest:
         seeds: trainings of each network.
         first: the first of the seeds.
         count: of the test images; 0 for all.
+        rate: how the learning rate was chosen, for whoever would read more into the table than it shows.
     """
 
     title: str
@@ -73,6 +74,7 @@ class Contest:
     seeds: int = 3
     first: int = 0
     count: int = 0
+    rate: str = "one learning rate for all"
 
     def artefact(self, minutes: float = 0.0) -> Artefact:
         """The contest as the bench knows it; scales mean nothing to it, and it has the one that is for real.

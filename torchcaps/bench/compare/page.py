@@ -75,7 +75,7 @@ def caveats(outcome: Outcome) -> str:
         f"a decoder of {row.decoder:,} parameters beside {row.name} in training" for row in outcome.rows if row.decoder
     ]
     one = contest.seeds < 2
-    limits = ["one seed" if one else f"{contest.seeds} seeds", "one learning rate for all", *beside]
+    limits = ["one seed" if one else f"{contest.seeds} seeds", contest.rate, *beside]
     over = "test images; another seed would train another network" if one else "seeds and test images"
     lead = "This shows how to look, not who wins: " if one else "Equal budgets, and these limits: "
     return f"{lead}{', '.join(limits)}. Under each share its 95 % interval over {over}."

@@ -25,6 +25,7 @@ CONTESTANTS = (
     Entrant("Inverted attention", "tsai2020/inverted_simple", {"width": 0.25}),
     Entrant("ConvNet", "gu2021/convnet_fc", {"width": 0.125, "units": [480, 192]}, capsules=False),
 )
+RATE = "one learning rate, tried on validation images for the two capsule networks only"
 Say = Callable[[str], None]
 
 
@@ -58,7 +59,7 @@ class Plan:
             "lr_schedule": "one_cycle",
         }
         entrants = tuple(Entrant(e.name, e.model, {**e.options, **self.options}, e.capsules) for e in CONTESTANTS)
-        return Contest(self.source, entrants, settings, TESTS, seeds=1, first=self.seed, count=self.test)
+        return Contest(self.source, entrants, settings, TESTS, seeds=1, first=self.seed, count=self.test, rate=RATE)
 
     @property
     def told(self) -> str:

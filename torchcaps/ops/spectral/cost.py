@@ -1,6 +1,6 @@
 """What a convolution costs directly and in the frequency domain, and how its grid is best cut for the latter.
 
-Costs are in operations of a matrix product, measured with one thread and with two: transforming a number to its
+Costs are in operations of a matrix product, measured with one thread: transforming a number to its
 spectrum and back takes as long as a hundred of them, and matrices of few rows are multiplied as if they had more.
 """
 
