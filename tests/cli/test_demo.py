@@ -1,6 +1,7 @@
 """The demonstrations, as a person meets them."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -76,6 +77,7 @@ def test_sign_demo_shows_that_a_bias_is_what_it_takes():
     command = [sys.executable, "-c", "from torchcaps.cli import main; main()", "demo", "--sign", "--epochs", "4"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     rows = [line.split("│")[1:5] for line in done.stdout.splitlines() if line.startswith("│")]
+    assert re.search(r"bias: (yes|no), epochs: \d of 4 … \d+ s", done.stderr), "nobody watches: a line now and then"
     assert [float(paper.strip(" %")) for *_, paper, _ in rows] == [row.paper for row in TABLE_1]
     for _, bias, _, ours in rows:
         accuracy = float(ours.strip(" %"))

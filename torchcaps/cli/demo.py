@@ -2,11 +2,14 @@
 
 import importlib.util
 import time
-from functools import partial
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from torchcaps._telling import Tell, working
 
 NEEDED = {"lightning_fabric": "train", "rich": "train", "PIL": "train", "matplotlib": "bench", "jinja2": "bench"}
 
@@ -56,25 +59,30 @@ def demo(
 
 def _sign(epochs: int, seed: int) -> None:
     """Four small networks, the paper's table beside."""
-    import torch
-    from rich.console import Console
-    from rich.progress import Progress
-    from rich.table import Table
+    with working("loading torch") as tell:
+        import torch
+        from rich.console import Console
+        from rich.table import Table
 
-    from torchcaps.bench.demo.sign import TABLE_1, train_sign
+        from torchcaps.bench.demo.sign import TABLE_1, train_sign
 
-    torch.set_num_threads(1)  # networks this small only wait for a second thread
-    console = Console()
-    console.print("Is a number positive? Capsule networks 1 → 20 → 2, with and without a bias (peer2021, table 1).")
-    made = Table("routing", "bias", "paper, 50 epochs", f"here, {epochs} epochs")
-    with Progress(console=console, transient=True) as progress:
+        torch.set_num_threads(1)  # networks this small only wait for a second thread
+        console = Console()
+        console.print("Is a number positive? Capsule networks 1 → 20 → 2, with and without a bias (peer2021, table 1).")
+        made = Table("routing", "bias", "paper, 50 epochs", f"here, {epochs} epochs")
         for row in TABLE_1:
             bias = "yes" if row.bias else "no"
-            task = progress.add_task(f"{row.name}, bias: {bias}", total=epochs)
-            score = train_sign(row, epochs, seed, partial(progress.advance, task))
+            score = train_sign(row, epochs, seed, _counted(tell, f"{row.name}, bias: {bias}, epochs", epochs))
             made.add_row(row.name, bias, f"{row.paper:.2f} %", f"{100 * score.value:.2f} %")
     console.print(made)
     console.print("Training accuracy. Without a bias, u and −u give the same class scores: chance is all there is.")
+
+
+def _counted(tell: Tell, text: str, total: int) -> Callable[[], None]:
+    """What tells of one more each time it is called, and of none yet."""
+    tell(text, 0, total)
+    done = count(1)
+    return lambda: tell(text, next(done), total)
 
 
 def _check_extras() -> None:
