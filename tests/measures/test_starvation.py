@@ -143,3 +143,15 @@ def test_where_there_is_nothing_to_watch():
     assert found.looks[0].layers[0].gradient > 0
     with pytest.raises(ValueError, match="every=0, images=128 is not allowed"):
         Starvation(every=0)
+
+
+def test_primary_capsules_without_weights_have_gradients():
+    """The network of a sign takes its numbers as capsules, by no map of its own."""
+    net = create_model("peer2021/sign", bias=True)
+    shown = Batch(torch.tensor([0.5, -0.3]).reshape(2, 1, 1, 1), torch.tensor([[1], [0]]))
+    first, *_ = gradients(net, shown)
+    assert first.pose.shape == (2, 1, 1, 1, 1)
+    u = shown.images.clone().requires_grad_()
+    loss = net.loss(net(u).scores, torch.tensor([[0.0, 1.0], [1.0, 0.0]]))
+    (wanted,) = torch.autograd.grad(2 * loss, u)
+    torch.testing.assert_close(first.pose.flatten(), wanted.flatten())

@@ -40,7 +40,8 @@ def gradients(model: CapsNet, batch: Batch) -> list[LayerGradients]:
     [(3, 1, 1, 2, 8), (3, 1, 1, 2, 8), (3, 1, 1, 2, 8), (3, 1, 1, 2, 8), (3, 1, 1, 10, 8)]
     """
     with evaluating(model), torch.enable_grad():
-        parse = model(ready(model, batch.images), "all")
+        # Primary capsules need not have weights: poses have gradients because the images do.
+        parse = model(ready(model, batch.images).detach().requires_grad_(), "all")
         labels = batch.labels.to(parse.scores.device)
         loss = model.loss(parse.scores, multi_hot(labels, parse.scores.shape[-1]))
         weights = [layer.weight for layer in capsule_layers(model)]
