@@ -34,13 +34,15 @@ def compiled() -> str:
             name = f"`{case.operator}`, {case.shape}, {case.kind}{given}"
             yield [name, *(cell(arch, case, key[1:]) for arch in ARCHS)]
 
+    lines = list(rows())
+    every, lacking = len(lines) * len(ARCHS), sum(line.count("–") for line in lines)
     limits = ", ".join(f"{name} {arch.shared // KIB}" for name, arch in ARCHS.items())
     text = (
         "Of all kernels of a call, forward and backward: the most registers of a thread / bytes that threads spill to "
         f"memory, summed / the most KiB of shared memory. A block may have, in KiB: {limits}. Each kernel alone is in "
-        f"`{KERNELS}`."
+        f"`{KERNELS}`." + f" Not compiled yet, –: {lacking} of {every}." * bool(lacking)
     )
-    return table("Compiled for seven kinds of cards", text, ("call", *ARCHS), list(rows()))
+    return table("Compiled for seven kinds of cards", text, ("call", *ARCHS), lines)
 
 
 def main() -> None:
