@@ -139,6 +139,30 @@ def test_a_file_that_differs_is_not_written(tmp_path, monkeypatch):
     assert isinstance(first, Exported)
 
 
+def test_a_file_that_gives_nan_is_not_written(tmp_path, monkeypatch):
+    """Whatever comes between: NaN differs from nothing by more than is allowed, and by nothing less."""
+    real = export.to_onnx
+    monkeypatch.setattr(export, "to_onnx", lambda _, *rest: real(export._Named(small(scale=float("nan"))), *rest))
+    with pytest.raises(ExportError, match=r"the scores of 1 images differ by nan .* nothing was written"):
+        export_onnx(small(), tmp_path / "net.onnx", (1, 3, 3))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_network_in_training_is_written_as_it_judges(tmp_path):
+    """Nothing is dropped, norms are those it has learned, and the network itself goes on training as it was."""
+    torch.manual_seed(0)
+    net = ConvNet(nn.Sequential(nn.BatchNorm2d(2), nn.Flatten(), nn.Dropout(0.5), nn.Linear(18, 3)))
+    net(3 + 2 * torch.randn(64, 2, 3, 3))
+    before = {name: t.clone() for name, t in net.state_dict().items()}
+    done = export_onnx(net, tmp_path / "net.onnx", (2, 3, 3))
+    assert net.training
+    assert all(torch.equal(t, before[name]) for name, t in net.state_dict().items())
+    x = torch.rand(6, 2, 3, 3)
+    with torch.no_grad():
+        wanted = net.eval()(x).scores
+    torch.testing.assert_close(torch.from_numpy(run(done.path, x)["scores"]), wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_nothing_else_is_replaced(tmp_path):
     """Only a regular .onnx file, and that only if it is said: no other file, no link, no device and no pipe."""
     target = tmp_path / "net.onnx"
