@@ -132,6 +132,7 @@ def test_the_precision_is_the_one_that_is_computed_in(precision, dtype):
     run = fit(net, Waves(), validation_data=Waves(), epochs=1, batch_size=4, precision=precision, quiet=True)
     assert seen == {True: {f"torch.{dtype}"}, False: {f"torch.{dtype}"}}
     assert math.isfinite(run.history[-1]["loss"])
+    assert str(next(net.parameters()).dtype) == ("torch.float64" if precision == "64" else "torch.float32")
 
 
 def test_the_seed_decides_the_first_weights(glyphs):
