@@ -28,25 +28,37 @@ def drawn(count: int = COUNT, seed: int = SEED) -> list[Fault]:
 
 def _places(path: Path) -> Iterator[Place]:
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARED:
-            left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
-            yield path, node, f"{left} {COMPARED[type(node.ops[0])]} {right}", "another comparison"
-        elif isinstance(node, ast.BinOp) and type(node.op) in REPLACED and not _text(node):
-            changed = f"({ast.unparse(node.left)}) {REPLACED[type(node.op)]} ({ast.unparse(node.right)})"
-            yield path, node, f"({changed})", "another operation"
-        elif isinstance(node, ast.BoolOp) and len(node.values) == 2:
-            word = "or" if isinstance(node.op, ast.And) else "and"
-            yield path, node, f"(({ast.unparse(node.values[0])}) {word} ({ast.unparse(node.values[1])}))", f"`{word}`"
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            yield path, node, f"bool({ast.unparse(node.operand)})", "`not` left out"
-        elif isinstance(node, ast.If | ast.IfExp):
-            yield path, node.test, f"(not ({ast.unparse(node.test)}))", "the other branch"
-        elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            yield path, node, repr(node.value + 1), "another number"
-        elif isinstance(node, ast.Constant) and type(node.value) is bool:
-            yield path, node, repr(not node.value), "the other truth value"
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            yield path, node, "pass", "a call left out"
+        for changes in (_operation, _condition, _value):
+            for part, new, what in changes(node):
+                yield path, part, new, what
+
+
+def _operation(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARED:
+        left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
+        yield node, f"{left} {COMPARED[type(node.ops[0])]} {right}", "another comparison"
+    elif isinstance(node, ast.BinOp) and type(node.op) in REPLACED and not _text(node):
+        changed = f"({ast.unparse(node.left)}) {REPLACED[type(node.op)]} ({ast.unparse(node.right)})"
+        yield node, f"({changed})", "another operation"
+
+
+def _condition(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
+    if isinstance(node, ast.BoolOp) and len(node.values) == 2:
+        word = "or" if isinstance(node.op, ast.And) else "and"
+        yield node, f"(({ast.unparse(node.values[0])}) {word} ({ast.unparse(node.values[1])}))", f"`{word}`"
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield node, f"bool({ast.unparse(node.operand)})", "`not` left out"
+    elif isinstance(node, ast.If | ast.IfExp):
+        yield node.test, f"(not ({ast.unparse(node.test)}))", "the other branch"
+
+
+def _value(node: ast.AST) -> Iterator[tuple[ast.AST, str, str]]:
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        yield node, repr(node.value + 1), "another number"
+    elif isinstance(node, ast.Constant) and type(node.value) is bool:
+        yield node, repr(not node.value), "the other truth value"
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield node, "pass", "a call left out"
 
 
 def _text(node: ast.BinOp) -> bool:

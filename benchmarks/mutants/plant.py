@@ -86,7 +86,7 @@ def _run(folder: Path, tests: tuple[str, ...], log: Path) -> None:
         for name in [name for name in sys.modules if name.partition(".")[0] in ("torchcaps", "benchmarks", "tests")]:
             del sys.modules[name]
         sys.path[:] = [str(folder), *(entry for entry in sys.path if Path(entry or ".").resolve() != ROOT)]
-        import pytest  # noqa: PLC0415  # it looks at the folder it is imported in
+        import pytest  # it looks at the folder it is imported in
 
         code = int(pytest.main(["-x", "-p", "no:xdist", "--tb=line", "-W", "ignore::pytest.PytestWarning", *tests]))
     finally:
