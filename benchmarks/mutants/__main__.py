@@ -11,19 +11,20 @@ from benchmarks.mutants.fault import ROOT, Fault, planned
 from benchmarks.mutants.plant import Copy, preload
 from benchmarks.mutants.table import table
 
-RESULTS = ROOT / "benchmarks/results/mutants.jsonl"
+RESULTS = ROOT / "benchmarks/results/mutants"
 FEWEST = 3
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
-    parser.add_argument("files", nargs="*", help="only faults whose file begins so")
+    parser.add_argument("files", nargs="*", help="only lists of this name, or faults whose file begins so")
     parser.add_argument("--part", default="1/1", help="every n-th fault, such as 1/2 and 2/2 in two processes")
     parser.add_argument("--check", action="store_true", help="only see whether every fault can be planted")
     parser.add_argument("--again", action="store_true", help="try again those that survived")
     args = parser.parse_args()
     faults = planned()
-    chosen = [fault for fault in faults if not args.files or fault.file.startswith(tuple(args.files))]
+    asked = tuple(args.files)
+    chosen = [fault for fault in faults if not asked or fault.list in asked or fault.file.startswith(asked)]
     if args.check:
         _check(faults)
         return
@@ -37,7 +38,7 @@ def main() -> None:
 
 def results() -> dict[str, dict[str, Any]]:
     """What is known, by the names of faults; the last word counts."""
-    lines = RESULTS.read_text().splitlines() if RESULTS.is_file() else []
+    lines = [line for path in sorted(RESULTS.glob("*.jsonl")) for line in path.read_text().splitlines()]
     return {line["name"]: line for line in map(json.loads, lines)}
 
 
@@ -50,7 +51,8 @@ def _try(faults: list[Fault], part: int) -> None:
         sound |= set(fault.tests)
         outcome = copy.try_(fault)
         line = {"name": fault.name, **outcome._asdict(), "tests": fault.tests, "random": fault.random}
-        with RESULTS.open("a") as out:
+        RESULTS.mkdir(exist_ok=True)
+        with (RESULTS / f"{fault.list}.jsonl").open("a") as out:
             out.write(json.dumps(line) + "\n")
         print(f"{number} of {len(faults)}: {outcome.state:9}{fault.file}: {fault.what} {outcome.by}", flush=True)
 
