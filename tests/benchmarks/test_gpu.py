@@ -14,7 +14,7 @@ from torch import nn
 pytest.importorskip("triton", reason="the extra gpu is not installed")
 
 from benchmarks import textbook
-from benchmarks.gpu import kernels, model, page, parts, timing
+from benchmarks.gpu import cases, kernels, model, page, parts, timing
 from benchmarks.gpu.cards import ARCHS
 from benchmarks.gpu.report import KERNELS
 from benchmarks.measure import Effort
@@ -22,10 +22,14 @@ from benchmarks.speed import layers
 from benchmarks.speed.__main__ import PARTS
 from benchmarks.speed.result import Run
 from tests.elsewhere import DEVICE, Elsewhere, SecondDevice
+from torchcaps import ops, votes
+from torchcaps.models import card, create_model, list_models
+from torchcaps.ops.sizes import Sizes
+from torchcaps.ops.triton._plan import launch
 from torchcaps.routing import ROUTINGS
 from torchcaps.types import CapsShape, Capsules
 
-COMMON = [*kernels.SHAPES]
+COMMON = [*cases.SHAPES]
 
 
 def run(module, *arguments):
@@ -36,14 +40,14 @@ def run(module, *arguments):
 
 
 def usual(case):
-    return case.shape in COMMON and case.kind == "float32" and case.options == kernels.USUAL[case.operator]
+    return case.shape in COMMON and case.kind == "float32" and case.options == cases.USUAL[case.operator]
 
 
 def test_the_table_has_every_card_and_common_shapes_spill_nothing():
     found = kernels.read(KERNELS)
-    wanted = {key: case for key, case in kernels.keys(list(ARCHS)) if usual(case)}
+    wanted = {key: case for key, case in cases.keys(list(ARCHS)) if usual(case)}
     assert wanted.keys() <= found.keys()
-    assert found.keys() <= {key for key, _ in kernels.keys(list(ARCHS))}
+    assert found.keys() <= {key for key, _ in cases.keys(list(ARCHS))}
     spilled = [(key, row["kernel"]) for key in wanted for row in found[key] if row["spilled"]]
     assert not spilled
     for key, rows in found.items():
@@ -51,11 +55,54 @@ def test_the_table_has_every_card_and_common_shapes_spill_nothing():
         assert all(row["shared"] <= ARCHS[key[0]].shared for row in rows), key
 
 
+def called(operator, tensors, j):
+    """Of a call that a network made: the operator, the tensors that are there, and the tile on every card."""
+    u, w, prior = tensors["u"], tensors["w"], tensors["prior"]
+    there = {name: tensors.get(name) is not None for name in ("bias", "query", "precision", "weight")}
+    of = None if prior is None else "i" * (prior.shape[0] > 1) + "m" * (prior.shape[2] > 1)
+    return operator, cases.Options(**there, prior=of), tiles(Sizes(*u.shape, j, w.shape[2] // j))
+
+
+def tiles(s):
+    """For each card the tile of a pass in single precision, whether there are several, and of columns too."""
+    how = {"dtype": torch.float32, "prior": (False, False), "detach": False, "tf32": False, "atomic": True}
+    found = [launch("forward", s, arch.target, **how) for arch in ARCHS.values()]
+    p = [each.plan for each in found]
+    return [(q.jb, q.yp, q.ap, q.bm, q.xb, each.blocks > 1, q.x > q.xb) for q, each in zip(p, found, strict=True)]
+
+
+@pytest.mark.usefixtures("no_shape_checks")
+def test_every_call_of_the_models_is_in_the_table(monkeypatch):
+    """Their passes at full size, on tensors without memory. A size stands for all that lie in its tile."""
+    seen = []
+
+    def attend(u, w, bias, query, prior, weight, *, j, detach=False):
+        given = {"u": u, "w": w, "bias": bias, "query": query, "prior": prior, "weight": weight}
+        seen.append(called("attend", given, j))
+        return ops.plain_attend(u, w, bias, query, prior, weight, j=j, detach=detach)
+
+    def moments(u, w, bias, centre, query, precision, prior, weight, *, j):
+        given = {"u": u, "w": w, "bias": bias, "query": query, "precision": precision, "prior": prior, "weight": weight}
+        seen.append(called("moments", given, j))
+        return ops.plain_moments(u, w, bias, centre, query, precision, prior, weight, j=j)
+
+    monkeypatch.setattr(votes.ops, "attend", attend)
+    monkeypatch.setattr(votes.ops, "moments", moments)
+    for name in list_models():
+        if card(name).routing:
+            with torch.device("meta"):
+                create_model(name)(torch.rand(8, *card(name).image))
+    single = [case for case in cases.cases() if case.kind == "float32"]
+    listed = [(case.operator, case.options, tiles(cases.ALL[case.shape])) for case in single]
+    assert len(seen) > 30
+    assert not [call for call in seen if call not in listed]
+
+
 def test_a_few_kernels_compile_to_what_the_table_says(tmp_path):
     done = run("benchmarks.gpu.kernels", "--few", "--json", str(tmp_path / "few.jsonl"))
     assert done.returncode == 0, done.stderr[-3000:]
     found, table = kernels.read(tmp_path / "few.jsonl"), kernels.read(KERNELS)
-    assert found.keys() == {key for key, _ in kernels.keys([], few=True)}
+    assert found.keys() == {key for key, _ in cases.keys([], few=True)}
     assert found == {key: table[key] for key in found}
 
 
