@@ -1,5 +1,6 @@
 """Every kind of claim, on numbers that settle it."""
 
+import numpy as np
 import pytest
 
 from tests.bench.made_up import merged, results
@@ -24,7 +25,7 @@ from torchcaps.bench.claims import (
     steadier,
     trains,
 )
-from torchcaps.bench.evidence import At, Evidence
+from torchcaps.bench.evidence import At, Evidence, Number
 from torchcaps.bench.verdict import judge
 
 YES, NO, OPEN = "reproduced", "refuted", "undecided"
@@ -110,6 +111,11 @@ def test_a_picture_is_shown_if_all_its_rows_are_there():
     assert judge(Shown(("a", "c")), found(0.1, 0.2)).word == "not run"
     assert judge(Shown(("a",)), found(0.1)).word == "shown"
     assert judge(Shown(("a",)), Evidence({})).word == "not run"
+
+
+def test_a_share_knows_its_images_and_among_how_many_answers_it_was():
+    one = Number.share(np.array([True, False, True, True]), 45)
+    assert (one.value, one.images.tolist(), one.answers) == (0.75, [True, False, True, True], 45)
 
 
 def test_places_are_told_by_row_and_number():

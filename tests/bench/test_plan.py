@@ -10,6 +10,7 @@ from tests.bench.made_up import keep, line_of, training_line
 from tests.bench.toy import place, toy
 from torchcaps.bench import progress as progressing
 from torchcaps.bench.artefact import Budget, Row
+from torchcaps.bench.jobs import MeasureSpec
 from torchcaps.bench.plan import Plan, Unit, plan
 from torchcaps.bench.progress import Progress
 from torchcaps.bench.runner import describe, run
@@ -84,6 +85,16 @@ def test_rows_that_must_be_alone_are_units_of_their_own_at_the_end(tmp_path):
         assert [unit.alone for unit in units] == [False] * quiet + [True] * quiet
         assert {job.row for unit in units if unit.alone for job in unit.jobs} == {"rba"}
         assert {job.row for unit in units if not unit.alone for job in unit.jobs} == {"rba_bias"}
+
+
+def test_a_row_that_must_be_alone_stays_so_though_another_has_the_same_training(tmp_path):
+    timed = replace(ROWS[0], id="timed", alone=True, measures=(MeasureSpec("iterations"),))
+    units = plan([of(*ROWS, timed, seeds=1)], "cpu", place(tmp_path)).units
+    assert [(unit.alone, [job.row for job in unit.jobs]) for unit in units] == [
+        (False, ["rba"]),
+        (False, ["rba_bias"]),
+        (True, ["timed"]),
+    ]
 
 
 def test_artefacts_that_share_a_training_share_a_unit_that_is_large_enough_for_all(tmp_path):
