@@ -46,10 +46,14 @@ def test_the_shapes_of_the_papers(name, sizes, dtype):
 
 @each
 @precise
-@pytest.mark.parametrize("m", [40] if TRITON else [40, 100, 300])
-@pytest.mark.parametrize("sizes", [(6, 8, 1, 100, 16), (5, 4, 4, 40, 4)], ids=str)
+@pytest.mark.parametrize("m", [40] if TRITON else [100, 300])
+@pytest.mark.parametrize("sizes", [(6, 8, 1, 100, 16), (4, 8, 1, 20, 16), (4, 4, 4, 9, 4)], ids=str)
 def test_many_instances(name, sizes, m, dtype):
-    """So many that they are taken in several groups, of which the last is not full, on the way back too."""
+    """So many that they are taken in several groups, of which the last is not full, on the way back too.
+
+    A group of the native passes holds as many vectors of instances as fit into 256 kB: one of 1600 numbers a parent
+    pose, three of 320 for `attend` and of 144 for `moments`, whatever the width of a vector.
+    """
     i, x, a, j, y = sizes
     i = 1 if TRITON else i
     agree(name, draw(name, (i, x, a, m, j, y), dtype=dtype, scale=0.2), j)

@@ -21,7 +21,7 @@ def twin(routing, votes, children, position):
         s = [sum(c[i][j] * votes[i][j] for i in range(len(children))) for j in parents]
         v = [g(s[j] if routing.bias is None else s[j] + routing.bias[j]) for j in parents]
         logits = [[logits[i][j] + votes[i][j] @ v[j] for j in parents] for i in range(len(children))]
-    return v, [norm(x) for x in v]
+    return v, [norm(x) for x in v], c
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,7 +13,7 @@ def twin(routing, votes, children, position):
     parents, kids = range(len(votes[0])), range(len(children))
     r = [[torch.tensor(1 / len(parents), dtype=torch.double) for _ in parents] for _ in kids]
     for t in range(routing.iters):
-        mu, var, act = [], [], []
+        mu, var, act, used = [], [], [], [list(row) for row in r]
         for j in parents:  # M-step
             weight = [r[i][j] * children[i].act for i in kids]
             total = sum(weight)
@@ -30,7 +30,7 @@ def twin(routing, votes, children, position):
             r[i] = [x / sum(p) for x in p]
     if routing.output == "length":
         mu = [a * m / (norm(m) + routing.unit_eps) for a, m in zip(act, mu, strict=True)]
-    return mu, act
+    return mu, act, used
 
 
 @pytest.mark.parametrize("kind", KINDS)

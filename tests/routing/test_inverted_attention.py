@@ -22,7 +22,7 @@ def twin(routing, votes, children, position):
     p = [torch.zeros_like(votes[0][0]) if routing.first is None else routing.first[j] for j in parents]
     for t in range(routing.iters):
         a = [[routing.scale * (p[j] @ votes[i][j]) for j in parents] for i in kids]
-        r = [softmax(row) for row in a]
+        r = used = [softmax(row) for row in a]
         if routing.activates:
             r = [[c * children[i].act for c in r[i]] for i in kids]
         raw = [sum(r[i][j] * votes[i][j] for i in kids) for j in parents]
@@ -35,7 +35,7 @@ def twin(routing, votes, children, position):
             var = sum(r[i][j] * (votes[i][j] - mean) ** 2 for i in kids) / total + routing.variance_floor
             cost = ((routing.beta_u[j] + var.sqrt().log()) * total).sum()
             act[j] = 1 / (1 + (-routing.inverse_temperature(t) * (routing.beta_a[j] - cost)).exp())
-    return p, act
+    return p, act, used
 
 
 @pytest.mark.parametrize("kind", KINDS)
