@@ -1,9 +1,11 @@
 """ONNX files: every routing gives in onnxruntime what it gives in torch, and a file that does not is not written."""
 
 import json
+import logging
 import os
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -14,7 +16,7 @@ from einops import rearrange
 from torch import nn
 
 from tests.contracts.networks import CLASSES, GRID, D, N, build, images
-from torchcaps import export
+from torchcaps import _onnx, export
 from torchcaps.data import Reading
 from torchcaps.export import Exported, ExportError, export_onnx
 from torchcaps.layers import ActivationHead, CapsuleLayer, PrimaryCapsules
@@ -146,6 +148,35 @@ def test_a_file_that_differs_is_not_written(tmp_path, monkeypatch):
     assert target.read_bytes() == before
     assert list(tmp_path.iterdir()) == [target]
     assert isinstance(first, Exported)
+
+
+def test_what_gets_its_name_was_compared_and_is_on_disk(tmp_path, monkeypatch):
+    target, order = tmp_path / "net.onnx", []
+    target.write_bytes(b"old")
+
+    def noted(name, then):
+        return lambda *args: (order.append((name, target.read_bytes())), then(*args))[1]
+
+    monkeypatch.setattr(export, "to_onnx", lambda *_: _Saved(b"new"))
+    monkeypatch.setattr(export, "_difference", noted("compared", lambda *_: 0.0))
+    monkeypatch.setattr(os, "fsync", noted("on disk", os.fsync))
+    monkeypatch.setattr(Path, "replace", noted("named", Path.replace))
+    export_onnx(small(), target, (1, 3, 3), overwrite=True)
+    assert order == [("compared", b"old"), ("on disk", b"old"), ("named", b"old")]
+    assert target.read_bytes() == b"new"
+
+
+def test_a_logger_that_was_quietened_speaks_as_before():
+    log = logging.getLogger("torch.onnx._internal.exporter._registration")
+    before = log.level
+    try:
+        for level in (logging.NOTSET, logging.INFO):
+            log.setLevel(level)
+            with _onnx._calm():
+                assert log.level == logging.ERROR
+            assert log.level == level
+    finally:
+        log.setLevel(before)
 
 
 def test_a_network_in_training_is_written_as_it_judges(tmp_path):

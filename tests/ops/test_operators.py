@@ -159,6 +159,20 @@ def test_tensors_of_another_size_are_refused(name, backward):
 
 
 @each
+@pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
+def test_tensors_turned_round_are_refused(name, backward):
+    """As many numbers, in another order of axes."""
+    inputs = [t.detach().float() for t in draw(name, SMALL)]
+    outs = PASSES[name][0](*inputs, j=4)
+    given = [*outs, *inputs] if backward else inputs
+    call = operator(f"{name}_backward" if backward else name)
+    for tensor in given:
+        turned = tensor.transpose(0, 1).contiguous()
+        with pytest.raises(ValueError, match="must be"):
+            call(*(turned if t is tensor else t for t in given), *numbers(name, 4))
+
+
+@each
 @pytest.mark.parametrize("axis", [1, 2, "y"], ids=["no columns below", "no rows", "no columns above"])
 def test_poses_without_numbers_are_refused(name, axis):
     sizes = [*SMALL]
