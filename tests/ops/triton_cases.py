@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tests.ops.agreement import PASSES, agree, double, draw, gradients
+from tests.ops.largest import Largest
 from torchcaps import ops
 from torchcaps.layers import CapsuleLayer
 from torchcaps.ops.sizes import Sizes
@@ -184,3 +185,15 @@ def test_every_routing_equals_the_plain_pass(routing, connection, rows, launched
     again = gradients(expected, [*double_below, *exact.parameters()], [torch.ones_like(out) for out in expected])
     for one, other in zip([*found, *grads], [*expected, *again], strict=True):
         torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-5 * max(1.0, other.abs().max().item()))
+
+
+@pytest.mark.parametrize("routing", [name for name in ROUTINGS if name not in FOLDED])
+def test_windows_without_a_votes_tensor(routing):
+    """Nor is there one in what the kernels are given room for."""
+    shape = CapsShape((2, 2), 4, 4)
+    layer = CapsuleLayer(shape, 4, 16, routing=ROUTINGS[routing], window=2, stride=1, padding=1)
+    layer.routing.iters = min(2, layer.routing.iters)
+    below = Capsules(torch.randn(4, 2, 2, 4, 4).requires_grad_(), torch.rand(4, 2, 2, 4))
+    with Largest() as largest:
+        (sum(out.sum() for out in parents(layer, below))).backward()
+    assert largest.numbers < (4 * 3 * 3 * 16 * 4 * 16) / 4
