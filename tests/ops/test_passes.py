@@ -28,3 +28,16 @@ def test_plain():
 def test_triton(file):
     quick = ["-p", "tests.ops.interpreter", "-W", "ignore::RuntimeWarning"]  # NumPy's, of NaN
     run_tests("triton", *quick, f"{HERE}/{file}", TRITON_INTERPRET="1")
+
+
+def test_triton_costs_no_time_where_no_card_asks():
+    """Neither an import nor a network on the CPU imports it; Fabric does, with which networks are trained."""
+    code = """
+import sys, torch, torchcaps.measures
+from torchcaps.models import create_model
+create_model("sabour2017/capsnet", width=0.05)(torch.rand(1, 1, 28, 28))
+sys.exit("triton" in sys.modules)
+"""
+    environment = {**os.environ, "TORCHCAPS_PASSES": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
