@@ -2,18 +2,23 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from torchcaps.measures import figure
-from torchcaps.measures._axes import COLOURS, DARK, LIGHT
+from torchcaps.measures._axes import COLOURS, DARK, LIGHT, line_style
+from torchcaps.measures._fit import Estimate
 from torchcaps.measures.accuracy import AccuracyResult
 from torchcaps.measures.activity import ActivityResult, LayerActivity
 from torchcaps.measures.affine import AffineCurvesResult, Curve
 from torchcaps.measures.compactness import CompactnessResult, FactorCompactness
+from torchcaps.measures.complexity import QUANTITIES, ComplexityResult, Growth, Law, Point
 from torchcaps.measures.invariance import FactorInvariance, InvarianceResult, LayerInvariance
+from torchcaps.measures.iterations import Iteration, IterationsResult
 from torchcaps.measures.onset import OnsetResult
 from torchcaps.measures.predictions import PredictionsResult
 from torchcaps.measures.routing_dynamics import Dynamics, DynamicsResult, LayerDynamics
 from torchcaps.measures.starvation import LayerLook, Look, StarvationResult
+from torchcaps.measures.symmetry import Asymmetry, SymmetryResult
 
 
 def lines(axes):
@@ -35,6 +40,21 @@ def test_confusions_lie_as_they_are_written():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("named", "shown")
 
 
+def test_confusions_have_the_same_colours_in_every_picture():
+    unsure = AccuracyResult(("a", "b"), 2, 4, None, "oA==", (2, 2), ((1, 1), (1, 1)))
+    assert figure(unsure).axes[0].images[0].get_clim() == (0, 1)
+
+
+def test_a_large_matrix_names_every_other_class():
+    names = tuple("abcdefghijklmnopqrst")
+    result = AccuracyResult(names, 20, 20, None, "////", (1,) * 20, tuple(map(tuple, np.eye(20, dtype=int).tolist())))
+    axes = figure(result).axes[0]
+    for axis in (axes.xaxis, axes.yaxis):
+        named = {int(at): text.get_text() for at, text in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)}
+        assert named == {k: names[k] for k in range(0, 20, 2)}
+    assert not axes.texts
+
+
 def test_activity_by_layer_and_threshold():
     layers = (
         LayerActivity("primary", 4, "", 3.0, 0.75, 4.0, 1.0, 0, 0.0, (1.0, 0.9), (0.0, 0.1)),
@@ -50,6 +70,7 @@ def test_activity_by_layer_and_threshold():
     assert [t.get_text() for t in first.get_xticklabels()] == ["primary", "classes"]
     assert lines(active)["classes"] == [[0.01, 0.8], [0.1, 0.3]]
     assert lines(dead)["primary"] == [[0.01, 0], [0.1, 0.1]]
+    assert [axes.get_title() for axes in (active, dead)] == ["Share active by threshold", "Share dead by threshold"]
 
 
 def test_dynamics_with_what_is_undefined():
@@ -82,8 +103,11 @@ def test_bars():
     factor = FactorCompactness("scale", (0.8, 1.0, 1.2), 0.7, 0.1, 5, 0)
     axes = figure(CompactnessResult(16, (factor,))).axes[0]
     assert [bar.get_height() for bar in axes.patches] == [0.7]
+    [most] = [line for line in axes.lines if "log 16" in str(line.get_label())]
+    assert list(most.get_ydata()) == pytest.approx([np.log(16)] * 2)  # nats, as the bars
     axes = figure(PredictionsResult(("a", "b"), (8, 2), (5, 5), 10)).axes[0]
     shown, named = axes.containers
+    assert [shown.get_label(), named.get_label()] == ["shown", "named"]
     assert [bar.get_height() for bar in shown] == [0.5, 0.5]
     assert [bar.get_height() for bar in named] == [0.8, 0.2]
     assert max(bar.get_x() + bar.get_width() for bar in shown[:1]) <= named[0].get_x() + 0.03  # side by side
@@ -100,6 +124,43 @@ def test_what_happened_over_steps():
     axes = figure(OnsetResult(7, 9, 0.2, 3, ((1, 0.1), (9, 0.4)))).axes[0]
     assert lines(axes)["running accuracy"] == [[1, 0.1], [9, 0.4]]
     assert lines(axes)["step 7"] == [[7, 0], [7, 1]]
+
+
+def test_costs_over_iterations():
+    points = (Iteration(1, 0.002, 1 << 20, 0.005, 3 << 20), Iteration(3, 0.004, 2 << 20, 0.008, 7 << 20))
+    time, memory = figure(IterationsResult(4, points)).axes
+    assert lines(time) == {"inference": [[1, 2], [3, 4]], "forward and backward": [[1, 5], [3, 8]]}
+    assert lines(memory) == {"inference": [[1, 1], [3, 2]], "forward and backward": [[1, 3], [3, 7]]}
+    assert (time.get_ylabel(), memory.get_ylabel()) == ("ms", "MB")
+
+
+def test_laws_over_sizes():
+    """Each quantity in its panel, at the greatest d, and the exponents of n and d each at its letter."""
+    points = tuple(Point(n, d, n * d, 2 * n * d, 3.0 * n * d, 4 * n * d) for n in (4, 8) for d in (2, 5))
+    laws = tuple(
+        Law(quantity, Estimate(2.0 + k, 0.0, 9.0), Estimate(-1.0, -2.0, 0.0), ())
+        for k, quantity in enumerate(QUANTITIES)
+    )
+    panels = figure(ComplexityResult(2, False, (Growth("A", points, laws),))).axes
+    for k, axes in enumerate(panels):
+        assert lines(axes) == {f"A: $n^{{{2.0 + k}}}d^{{-1.0}}$": [[n, (k + 1) * 5 * n] for n in (4, 8)]}
+
+
+def test_distances_of_the_negated():
+    axes = figure(SymmetryResult(3, (Asymmetry("poses", 2.0, 0.001), Asymmetry("scores", 0.01, 1.0)))).axes[0]
+    dots = {dots.get_label(): dots.get_offsets().tolist() for dots in axes.collections}
+    assert dots == {"from f(u)": [[2.0, 0], [0.01, 1]], "from −f(u)": [[0.001, 0], [1.0, 1]]}
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["poses", "scores"]
+
+
+def test_series_can_be_told_apart_and_dark_is_dark():
+    styles = [line_style(k) for k in range(6)]
+    assert len({style["color"] for style in styles}) == len({style["marker"] for style in styles}) == 6
+    result = PredictionsResult(("a", "b"), (8, 2), (5, 5), 10)
+    for dark, ground in ((False, LIGHT), (True, DARK)):
+        page = figure(result, dark=dark)
+        assert to_hex(page.get_facecolor()) == to_hex(page.axes[0].get_facecolor()) == ground["ground"]
+        assert page.axes[0].xaxis.label.get_color() == ground["ink"]
 
 
 def contrast(one, other):

@@ -93,6 +93,7 @@ def test_curves_are_accuracies_at_each_value(digits):
     view = swept(count=3)
     [found] = walk(net, view(net, digits), [AffineCurves()], batch_size=13)
     assert [c.factor for c in found.curves] == list(FACTORS)
+    assert found.images == 6  # at each value
     for curve in found.curves:
         for value, hits in zip(curve.values, curve.hits, strict=True):
             alone = Swept(digits, (28, 28), (steps(curve.factor, 3),))
