@@ -8,6 +8,7 @@ from tests.measures.scripted import Eyes, specks
 from torchcaps.data import Affine, Augmented, Overlapping, Placed, Sign
 from torchcaps.measures import VIEWS, affine, overlap, swept
 from torchcaps.measures._canvas import Framed, canvas, stored
+from torchcaps.models import create_model
 
 
 def shown(measure, data, **options):
@@ -25,6 +26,18 @@ def test_a_canvas_must_hold_the_images_in_both_directions(size):
     data = specks(size=28)
     with pytest.raises(ValueError, match="the model takes images of"):
         canvas(Eyes(), data, data, size)
+
+
+def test_the_size_is_the_arguments_the_recipes_or_the_datas():
+    data = specks()
+    built = create_model("gu2021/convnet_avg", width=0.02, image_size=(34, 36))
+    usual = create_model("gu2021/convnet_avg", width=0.02)  # the paper's 40×40
+    assert canvas(built, data, data) == (34, 36)
+    assert canvas(usual, data, data) == (40, 40)
+    assert canvas(Eyes(), Placed(data, canvas=12), data) == (12, 12)
+    assert canvas(built, data, data, 20) == (20, 20)
+    with pytest.raises(ValueError, match="the model takes images of 3 channels, but those of the data have 1"):
+        canvas(create_model("gu2021/convnet_avg", width=0.02, in_chans=3), data, data)
 
 
 def test_the_images_behind_a_data_set():
