@@ -52,12 +52,15 @@ def test_accuracies_are_those_of_the_views(digits, capsnet):
 
 
 def test_what_is_asked_for_in_its_order_and_in_such_batches():
-    told, data = [], specks(23)
-    found = inspect(
-        Eyes(3), data, ["affine", "predictions", "accuracy"], batch_size=10, progress=lambda *n: told.append(n)
-    )
-    assert list(found) == ["affine", "predictions", "accuracy"]
-    assert told == [(walk, done, 23) for walk in ("images as they are", "affine images") for done in (10, 20, 23)]
+    net, data, told = Eyes(3), specks(23), []
+    names = ["overlap", "predictions", "affine", "accuracy"]
+    found = inspect(net, data, names, batch_size=10, progress=lambda *now: told.append(now))
+    assert list(found) == names
+    walks = {"images as they are": "clean", "affine images": "affine", "overlap images": "overlap"}
+    assert told == [(walk, done, 23) for walk in walks for done in (10, 20, 23)]
+    for k, view in enumerate(walks.values()):
+        images = VIEWS[view](net, data).batch(torch.arange(23)).images
+        torch.testing.assert_close(torch.cat(net.seen[3 * k : 3 * k + 3]), images)
 
 
 def test_sets_of_objects_are_judged_and_counted_by_one_threshold():
