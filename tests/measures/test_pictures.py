@@ -126,16 +126,32 @@ def test_what_happened_over_steps():
     assert lines(axes)["step 7"] == [[7, 0], [7, 1]]
 
 
-def test_costs_over_iterations():
-    points = (Iteration(1, 0.002, 1 << 20, 0.005, 3 << 20), Iteration(3, 0.004, 2 << 20, 0.008, 7 << 20))
-    time, memory = figure(IterationsResult(4, points)).axes
-    assert lines(time) == {"inference": [[1, 2], [3, 4]], "forward and backward": [[1, 5], [3, 8]]}
-    assert lines(memory) == {"inference": [[1, 1], [3, 2]], "forward and backward": [[1, 3], [3, 7]]}
-    assert (time.get_ylabel(), memory.get_ylabel()) == ("ms", "MB")
+def test_distances_iterations_and_growth():
+    parts = (Asymmetry("scores", 0.001, 1.9), Asymmetry("classes", 2.0, None))
+    axes = figure(SymmetryResult(3, parts)).axes[0]
+    dots = {c.get_label(): c.get_offsets().tolist() for c in axes.collections}
+    assert dots["from f(u)"] == [[0.001, 0], [2.0, 1]]
+    assert dots["from −f(u)"][0] == [1.9, 0]
+    assert dots["from −f(u)"][1][0] < 1e-6  # not defined: at the left end
+    assert axes.yaxis_inverted()
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["scores", "classes"]
+    costs = (Iteration(1, 0.002, 3 * 2**20, 0.01, 20 * 2**20), Iteration(5, 0.004, 5 * 2**20, 0.03, 40 * 2**20))
+    time, memory = figure(IterationsResult(16, costs)).axes
+    assert lines(time) == {"inference": [[1, 2], [5, 4]], "forward and backward": [[1, 10], [5, 30]]}
+    assert lines(memory) == {"inference": [[1, 3], [5, 5]], "forward and backward": [[1, 20], [5, 40]]}
+    one = Estimate(1.0, 1.0, 1.0)
+    laws = tuple(Law(name, one, one, ()) for name in QUANTITIES)
+    points = (Point(16, 8, 9, 9, 9.0, 9), Point(16, 32, 100, 2000, 0.5, 7000), Point(64, 32, 400, 8000, 1.5, 9000))
+    found = figure(ComplexityResult(16, False, (Growth("dynamic", points, laws),))).axes
+    drawn = {axes.get_title(): next(iter(lines(axes).values())) for axes in found}
+    assert len(drawn) == len(QUANTITIES)
+    wanted = {"parameters": [[16, 100], [64, 400]], "seconds": [[16, 0.5], [64, 1.5]]}
+    wanted |= {"multiply_adds": [[16, 2000], [64, 8000]], "peak_bytes": [[16, 7000], [64, 9000]]}
+    assert drawn == {f"{said.capitalize()} at d = 32": wanted[name] for name, said in QUANTITIES.items()}
 
 
 def test_laws_over_sizes():
-    """Each quantity in its panel, at the greatest d, and the exponents of n and d each at its letter."""
+    """The exponents of n and d, each at its letter."""
     points = tuple(Point(n, d, n * d, 2 * n * d, 3.0 * n * d, 4 * n * d) for n in (4, 8) for d in (2, 5))
     laws = tuple(
         Law(quantity, Estimate(2.0 + k, 0.0, 9.0), Estimate(-1.0, -2.0, 0.0), ())
@@ -144,13 +160,6 @@ def test_laws_over_sizes():
     panels = figure(ComplexityResult(2, False, (Growth("A", points, laws),))).axes
     for k, axes in enumerate(panels):
         assert lines(axes) == {f"A: $n^{{{2.0 + k}}}d^{{-1.0}}$": [[n, (k + 1) * 5 * n] for n in (4, 8)]}
-
-
-def test_distances_of_the_negated():
-    axes = figure(SymmetryResult(3, (Asymmetry("poses", 2.0, 0.001), Asymmetry("scores", 0.01, 1.0)))).axes[0]
-    dots = {dots.get_label(): dots.get_offsets().tolist() for dots in axes.collections}
-    assert dots == {"from f(u)": [[2.0, 0], [0.01, 1]], "from −f(u)": [[0.001, 0], [1.0, 1]]}
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["poses", "scores"]
 
 
 def test_series_can_be_told_apart_and_dark_is_dark():
