@@ -1,5 +1,7 @@
 """What the tables say, read cell by cell: every figure under its own title, of results written by hand."""
 
+import json
+
 import pytest
 
 from torchcaps.measures._fit import Estimate
@@ -11,7 +13,7 @@ from torchcaps.measures.complexity import ComplexityResult, Growth, Law, Point
 from torchcaps.measures.invariance import FactorInvariance, InvarianceResult, LayerInvariance
 from torchcaps.measures.iterations import Iteration, IterationsResult
 from torchcaps.measures.predictions import PredictionsResult
-from torchcaps.measures.result import Table, number
+from torchcaps.measures.result import Result, Table, number
 from torchcaps.measures.routing_dynamics import Dynamics, DynamicsResult, LayerDynamics
 from torchcaps.measures.starvation import LayerLook, Look, StarvationResult
 from torchcaps.measures.symmetry import Asymmetry, SymmetryResult
@@ -135,6 +137,14 @@ def test_every_figure_stands_under_its_title(name):
     table = result.table()
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     assert [{title: row[title] for title in wanted} for row, wanted in zip(rows, expected, strict=True)] == expected
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_json_holds_plain_data_alone(name):
+    result, _ = WRITTEN[name]
+    stored = result.to_json()
+    assert json.loads(json.dumps(stored, allow_nan=False)) == stored  # lists, no tuples
+    assert Result.from_json(stored) == result
 
 
 def test_nothing_is_not_unknown():
