@@ -96,6 +96,7 @@ def test_curves_are_a_trained_networks_accuracies_on_images_that_kornia_warps():
     strength = Strength(rotation=40.0, shear=45.0, scale=(0.6, 1.4), translation=6.0)
     [found] = walk(net, swept(count=3, strength=strength)(net, digits), [AffineCurves()], batch_size=13)
     assert [c.factor for c in found.curves] == list(FACTORS)
+    assert found.images == 40  # at each value
     images, labels, _ = digits.batch(torch.arange(40))
     seen = set()
     for curve in found.curves:
