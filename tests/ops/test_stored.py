@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from torchcaps import ops, votes
 from torchcaps.layers import CapsuleLayer
@@ -79,3 +80,10 @@ def test_so_many_instances_are_few():
     assert [ops.worth_storing(large, instances=m, rows=2) for m in (4, 5)] == [True, False]
     small = torch.zeros(64, 8, 64)
     assert [ops.worth_storing(small, instances=m, rows=1) for m in (16, 17)] == [True, False]
+
+
+def test_a_card_stores_no_votes():
+    """However few they are: there the kernels serve. A tensor without memory stands for the card's."""
+    with FakeTensorMode():
+        for device, stored in (("cpu", True), ("cuda", False)):
+            assert ops.worth_storing(torch.empty(512, 16, 160, device=device), instances=1, rows=1) is stored
