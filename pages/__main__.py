@@ -13,6 +13,7 @@ def main() -> None:
         (FOLDER / name).write_text(render())
     reference.write(FOLDER / "reference")
     figures.write(FOLDER / "figures")
+    findings.draw(FOLDER / "findings")
     parse_tree.draw()
 
 

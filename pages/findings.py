@@ -1,16 +1,20 @@
-"""The page about what the bench found, from the stored results alone: no figure on it is written by hand."""
+"""The page about what the bench found, from the stored results: no number on it is written by hand."""
 
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from torchcaps.bench.artefact import Artefact, Scale
+from torchcaps.bench import store
+from torchcaps.bench.artefact import Artefact, Picture, Scale
+from torchcaps.bench.gather import gather
+from torchcaps.bench.page import drawn, ends, figure, has_printed
 from torchcaps.bench.papers import artefacts
 from torchcaps.bench.summary import summaries
 
 NAME = "findings.md"
 RESULTS = Path(__file__).parents[1] / "results"
+THOUGHTS = Path(__file__).with_name("thoughts")
 SCALES: tuple[Scale, ...] = ("paper", "cpu")
 """What counts, the larger first: at `smoke` everything is so small that it only shows that the machinery works."""
 INTRODUCTION = """\
@@ -61,7 +65,7 @@ def _artefact(artefact: Artefact, summary: dict[str, Any] | None) -> Iterator[st
         yield f"Not run yet: `{command}`, about {artefact.budgets['cpu'].minutes:g} minutes of one core.\n"
     else:
         cuts = f" Cut: {'; '.join(summary['cuts'])}." if summary["cuts"] else ""
-        yield f"At scale `{summary['scale']}`, {len(summary['seeds'])} seeds.{cuts}\n"
+        yield f"At scale `{summary['scale']}`, {_seeds(summary)}.{cuts}\n"
     yield "| claim | verdict | figures |"
     yield "|---|---|---|"
     told = {claim["id"]: claim for claim in summary["claims"]} if summary else {}
@@ -70,6 +74,60 @@ def _artefact(artefact: Artefact, summary: dict[str, Any] | None) -> Iterator[st
         figures = "" if claim is None else claim["reason"] + (f"; needs {claim['needs']}" if claim["needs"] else "")
         yield f"| {_cell(sentence)} | {claim['word'] if claim else 'not run'} | {_cell(figures)} |"
     yield ""
+    if summary is not None:
+        yield from _thoughts(artefact)
+        for table in summary["tables"]:
+            yield from _table(table)
+        yield from (f"![{picture.title}](findings/{name})\n" for name, picture in pictures(artefact))
+
+
+def _seeds(summary: dict[str, Any]) -> str:
+    count = len(summary["seeds"])
+    return f"{count} seed{'s' * (count != 1)}"
+
+
+def _thoughts(artefact: Artefact) -> Iterator[str]:
+    """What we make of it, in words: the one part of the page that is written by hand, and has no figures of its own."""
+    path = THOUGHTS / f"{artefact.id.replace('/', '-')}.md"
+    if path.is_file():
+        yield path.read_text()
+
+
+def _table(table: dict[str, Any]) -> Iterator[str]:
+    """The paper's table with ours: what was measured, its interval, and in brackets what was printed."""
+    yield f"| {_cell(table['title'])} | {' | '.join(map(_cell, table['columns']))} |"
+    yield "|---" * (1 + len(table["columns"])) + "|"
+    for title, cells in table["lines"]:
+        yield f"| {_cell(title)} | {' | '.join(map(_value, cells))} |"
+    yield ""
+    if has_printed(table):
+        yield "In brackets what the paper printed.\n"
+
+
+def _value(cell: dict[str, Any] | None) -> str:
+    if cell is None:
+        return ""
+    ours = figure(cell["ours"], cell["form"])
+    interval = f" ({ends(cell)})" if ends(cell) else ""
+    printed = "" if cell["printed"] is None else f" [{figure(cell['printed'], cell['form'])}]"
+    return ours + interval + printed
+
+
+def pictures(artefact: Artefact) -> list[tuple[str, Picture]]:
+    """The pictures of an artefact, and the names of their files."""
+    stem = artefact.id.replace("/", "-")
+    return [(f"{stem}-{number}.svg", picture) for number, picture in enumerate(artefact.pictures, 1)]
+
+
+def draw(folder: Path, results: Path = RESULTS) -> None:
+    """The pictures of every artefact that has results at `cpu`."""
+    known = store.results(results / "cpu")[0]
+    folder.mkdir(parents=True, exist_ok=True)
+    for artefact in artefacts().values():
+        found = gather(artefact, "cpu", known)
+        if found.lines:
+            for name, picture in pictures(artefact):
+                (folder / name).write_bytes(drawn(picture, found))
 
 
 def _cell(text: str) -> str:

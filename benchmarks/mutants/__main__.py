@@ -7,23 +7,24 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutants.fault import ROOT, Fault, planned
+from benchmarks.mutants.fault import ROOT, Fault, FaultError, planned
 from benchmarks.mutants.plant import Copy, preload
 from benchmarks.mutants.table import table
 
-RESULTS = ROOT / "benchmarks/results/mutants.jsonl"
+RESULTS = ROOT / "benchmarks/results/mutants"
 FEWEST = 3
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
-    parser.add_argument("files", nargs="*", help="only faults whose file begins so")
+    parser.add_argument("files", nargs="*", help="only lists of this name, or faults whose file begins so")
     parser.add_argument("--part", default="1/1", help="every n-th fault, such as 1/2 and 2/2 in two processes")
     parser.add_argument("--check", action="store_true", help="only see whether every fault can be planted")
     parser.add_argument("--again", action="store_true", help="try again those that survived")
     args = parser.parse_args()
     faults = planned()
-    chosen = [fault for fault in faults if not args.files or fault.file.startswith(tuple(args.files))]
+    asked = tuple(args.files)
+    chosen = [fault for fault in faults if not asked or fault.list in asked or fault.file.startswith(asked)]
     if args.check:
         _check(faults)
         return
@@ -37,7 +38,7 @@ def main() -> None:
 
 def results() -> dict[str, dict[str, Any]]:
     """What is known, by the names of faults; the last word counts."""
-    lines = RESULTS.read_text().splitlines() if RESULTS.is_file() else []
+    lines = [line for path in sorted(RESULTS.glob("*.jsonl")) for line in path.read_text().splitlines()]
     return {line["name"]: line for line in map(json.loads, lines)}
 
 
@@ -50,24 +51,31 @@ def _try(faults: list[Fault], part: int) -> None:
         sound |= set(fault.tests)
         outcome = copy.try_(fault)
         line = {"name": fault.name, **outcome._asdict(), "tests": fault.tests, "random": fault.random}
-        with RESULTS.open("a") as out:
+        RESULTS.mkdir(exist_ok=True)
+        with (RESULTS / f"{fault.list}.jsonl").open("a") as out:
             out.write(json.dumps(line) + "\n")
         print(f"{number} of {len(faults)}: {outcome.state:9}{fault.file}: {fault.what} {outcome.by}", flush=True)
 
 
 def _check(faults: list[Fault]) -> None:
     """Every fault can be planted, and every module that does anything has enough of them."""
-    for fault in faults:
-        fault.planted()
-        for test in fault.tests:
-            if not (ROOT / test.partition("::")[0]).exists():
-                raise SystemExit(f"{fault.file}: there is no {test}")
+    wrong = [problem for fault in faults for problem in _problems(fault)]
+    print(*wrong, sep="\n", end="\n" * bool(wrong))
     chosen = Counter(fault.file for fault in faults if not fault.random)
     few = {name: chosen[name] for name in modules() if chosen[name] < FEWEST}
     for name, count in few.items():
         print(f"{name}: {count} of {FEWEST}")
-    print(f"{len(faults)} faults can be planted; {len(few)} modules have fewer than {FEWEST}")
-    raise SystemExit(bool(few))
+    print(f"{len(faults)} faults, {len(wrong)} problems; {len(few)} modules have fewer than {FEWEST}")
+    raise SystemExit(bool(few or wrong))
+
+
+def _problems(fault: Fault) -> list[str]:
+    missing = [test for test in fault.tests if not (ROOT / test.partition("::")[0]).exists()]
+    try:
+        fault.planted()
+    except (FaultError, SyntaxError) as error:
+        return [str(error), *missing]
+    return [f"{fault.file}: there is no {test}" for test in missing]
 
 
 def modules() -> list[str]:

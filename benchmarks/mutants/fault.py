@@ -25,6 +25,7 @@ class Fault:
         tests: files, folders or single tests, those that should notice first.
         why: for a fault that no test notices: why none should.
         random: whether it was drawn and not chosen.
+        list: the file of `faults/` it stands in, without its ending.
     """
 
     file: str
@@ -34,6 +35,7 @@ class Fault:
     tests: tuple[str, ...]
     why: str = ""
     random: bool = False
+    list: str = ""
 
     @property
     def name(self) -> str:
@@ -63,7 +65,7 @@ def _read(path: Path) -> list[Fault]:
     for entry in tomllib.loads(path.read_text())["fault"]:
         tests = tuple(entry.pop("tests", ())) or usual(entry["file"])
         try:
-            found.append(Fault(tests=tests, **entry))
+            found.append(Fault(tests=tests, list=path.stem, **entry))
         except TypeError as error:
             raise FaultError(f"{path.name}: {entry}: {error}") from None
     return found

@@ -1,5 +1,6 @@
 """Pages speak of files that are there, link to places that are there, and those written by programs are up to date."""
 
+import json
 import re
 from pathlib import Path
 
@@ -50,14 +51,26 @@ def test_drawings_and_reference_are_up_to_date(tmp_path):
 
 def test_findings_come_from_results(monkeypatch):
     claim = {"id": "order", "word": "refuted", "reason": "0.1, 95 % interval 0 to 0.2", "needs": ""}
-    summary = {"claims": [claim], "scale": "cpu", "seeds": [0, 1, 2], "cuts": ["half the images"]}
+    cell = {"ours": 81.26, "interval": [79.0, 83.52], "form": "percent", "printed": 94.11}
+    table = {"title": "MNIST", "columns": ["affine", "clean"], "lines": [["ConvNet-Avg", [cell, None]]]}
+    told = {"scale": "cpu", "seeds": [0, 1, 2], "cuts": ["half the images"]}
+    summary = {"claims": [claim], "tables": [table], **told}
     assert f"0 of {len(artefacts())} artefacts have results" in findings.render(Path("nowhere"))
     monkeypatch.setattr(findings, "summaries", lambda *_: ({"gu2021/table1": summary}, []))
     page = findings.render(Path("nowhere"))
     part = page.split("### gu2021/table1")[1].split("###")[0]
     assert "At scale `cpu`, 3 seeds. Cut: half the images." in part
     assert "| refuted | 0.1, 95 % interval 0 to 0.2 |" in part
+    assert "| MNIST | affine | clean |\n|---|---|---|\n| ConvNet-Avg | 81.3 (79.0 – 83.5) [94.1] |  |\n" in part
     assert f"1 of {len(artefacts())} artefacts have results" in page
+
+
+def test_every_artefact_with_results_has_words_and_pictures():
+    """Why we think that it came out so stands beside every verdict."""
+    for name in json.loads((ROOT / "results/cpu/verdicts.json").read_text()):
+        assert (findings.THOUGHTS / f"{name.replace('/', '-')}.md").is_file(), name
+        for file, _ in findings.pictures(artefacts()[name]):
+            assert (ROOT / "docs/findings" / file).is_file(), "run `make pages`"
 
 
 def test_broken_links_of_a_site_are_found(tmp_path):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchcaps.bench import store
 from torchcaps.bench.artefact import SCALES, Artefact, Picture, Scale
@@ -16,9 +16,6 @@ from torchcaps.bench.spans import span
 from torchcaps.bench.summary import Summary
 from torchcaps.bench.table import SAME
 from torchcaps.report._page import TEMPLATES as BASE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TEMPLATES = Path(__file__).parent / "templates"
 WORDS = ("reproduced", "refuted", "undecided", "not run", "shown")
@@ -127,7 +124,7 @@ def counts(entries: Sequence[Entry]) -> dict[str, Counter[str]]:
     return found
 
 
-def figure(value: float | str | None, form: str = "number") -> str:
+def figure(value: float | int | str | None, form: str = "number") -> str:
     """A number as a table has it.
 
     >>> figure(93.214, "percent"), figure(716992.0, "count"), figure(0.0312), figure(None)
@@ -157,27 +154,28 @@ def kind(word: str) -> str:
 
 def _pictures(artefact: Artefact, scale: Scale, known: Mapping[Scale, Mapping[str, store.Line]]) -> list[Drawn]:
     found = gather(artefact, scale, known[scale])
-    drawn = []
+    made = []
     for picture in artefact.pictures:
         light, dark = (_draw(picture, found, dark=dark) for dark in (False, True))
-        drawn.append(Drawn(picture.title, picture.paper, light, dark))
-    return drawn
+        made.append(Drawn(picture.title, picture.paper, light, dark))
+    return made
 
 
 def _draw(picture: Picture, found: Gathered, *, dark: bool) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(drawn(picture, found, dark=dark)).decode("ascii")
+
+
+def drawn(picture: Picture, found: Gathered, *, dark: bool = False) -> bytes:
+    """A picture as SVG, on a light ground or a dark one."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     from torchcaps.measures import _axes
 
     theme: Any = _axes._theme(_axes.DARK if dark else _axes.LIGHT)
+    buffer = io.BytesIO()
     with mpl.rc_context({**theme, "svg.hashsalt": "torchcaps"}):
         page = Figure(figsize=picture.size, layout="constrained")
         picture.draw(found, page)
-        return _address(page)
-
-
-def _address(page: "Figure") -> str:
-    buffer = io.BytesIO()
-    page.savefig(buffer, format="svg", metadata={"Date": None})
-    return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+        page.savefig(buffer, format="svg", metadata={"Date": None})
+    return buffer.getvalue()
