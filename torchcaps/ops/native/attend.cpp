@@ -2,51 +2,67 @@
 // the cache. The plain pass in torchcaps/ops/attend.py states the same in torch; the tests hold the two together.
 #include <torch/library.h>
 
-#include "votes.h"
+#include "tiles.h"
 
 namespace torchcaps {
 namespace {
 
 template <typename T, int A, int X, int Y>
-void forward(const Sizes& s, const Inputs<T>& in, const T* query, T* sum, T* mass) {
+void forward(const Sizes& s, const Inputs<T>& in, const T* query, T* sum, T* all) {
   const Shape<A, X, Y> shape(s);
-  const int64_t lanes = Lanes<T>::n, p = s.poses(), per = p / s.j;
+  const int64_t p = s.poses(), few = children_at_once(s), a_ = shape.a(), numbers = Tile<T, A, X, Y>::numbers(s);
   at::parallel_for(0, blocks<T>(s), 1, [&](int64_t begin, int64_t end) {
-    Scratch<T> scratch(4 * p + 3 * s.j + s.x * s.a);
-    Vec<T>*q = scratch.take(p), *votes = scratch.take(2 * p), *out = scratch.take(p);
-    Vec<T>*r = scratch.take(2 * s.j), *all = scratch.take(s.j);
-    Child<T, A, X, Y> child(scratch, s);
-    for (int64_t block = begin; block < end; ++block) {
-      const int64_t m = block * lanes, count = std::min(lanes, s.m - m);
-      std::fill(out, out + p, Vec<T>{});
-      std::fill(all, all + s.j, Vec<T>{});
-      for (int64_t k = 0; query && k < p; ++k) q[k] = load(query + k * s.m + m, count);
-      for (int64_t i = 0; i < s.i; i += 2) {  // two children at a time, so that sums are fetched half as often
-        for (int64_t c = 0; c < 2; ++c) {
-          Vec<T>*vs = votes + c * p, *share = r + c * s.j;
-          if (i + c == s.i) {  // no such child: whatever votes lie there have no weight
-            std::fill(share, share + s.j, Vec<T>{});
-            break;
+    const int64_t n = std::min(Group::size<T>(s, 2 + few), end - begin);  // blocks for which maps are fetched once
+    Scratch<T> scratch((2 * n + 1 + few) * p + (n + few) * s.j + numbers);
+    Vec<T>*start = scratch.take(p), *queries = scratch.take(n * p), *outs = scratch.take(n * p);
+    Vec<T>*votes = scratch.take(few * p), *r = scratch.take(few * s.j), *masses = scratch.take(n * s.j);
+    Vec<T>* us = scratch.take(numbers);
+    for (int64_t k = 0; in.bias && k < p; ++k) start[k] = same(in.bias[k]);
+    for (Group group{begin, begin}; group.end < end;) {
+      group = {group.end, std::min(group.end + n, end)};
+      std::fill(outs, outs + n * p, Vec<T>{});
+      std::fill(masses, masses + n * s.j, Vec<T>{});
+      if (query) pack(query, queries, s, group);  // absent ones are zero
+      for (int64_t i = 0; i < s.i; i += few) {
+        for (int64_t b = 0; b < group.end - group.begin; ++b) {
+          const Vec<T>* q = queries + b * p;
+          Vec<T>*out = outs + b * p, *mass = masses + b * s.j;
+          const Tile<T, A, X, Y> tile(shape, in, i, s.i, (group.begin + b) * Lanes<T>::n, us);
+          tile.begin(r);
+          over_columns(shape, [&](int64_t k, int64_t j, int64_t y, int64_t a, auto width) {
+            using C = Columns<T, width, A>;
+            const C zero(start + k, a_), qs(q + k, a_);
+            for (int64_t c = 0; c < tile.children; ++c) {
+              C v = zero;
+              tile.vote(c, j, y, a, v);
+              v.to(votes + c * p + k, a_);
+              Vec<T> logit = r[c * s.j + j];
+#pragma GCC unroll 4
+              for (int64_t l = 0; l < width; ++l) logit += v[l] * qs[l];
+              r[c * s.j + j] = logit;
+            }
+          });
+          for (int64_t c = 0; c < tile.children; ++c) {
+            softmax<T>(r + c * s.j, s.j);
+            for (int64_t j = 0; j < s.j; ++j) mass[j] += r[c * s.j + j] *= tile.weights[c];
           }
-          vote<Logit<T>>(
-              shape, in, i + c, m, count, child,
-              [&](int64_t k, Vec<T> v, Logit<T>& sums) {
-                vs[k] = v;
-                sums.logit += v * q[k];  // without a query q is zero
-              },
-              [&](int64_t j, const Logit<T>& sums) { share[j] = sums.logit; });
-          softmax<T>(share, s.j);
-          const Vec<T> weight = in.weight_at(i + c, m, count, s);
-          for (int64_t j = 0; j < s.j; ++j) share[j] *= weight;
-        }
-        for (int64_t j = 0; j < s.j; ++j) {
-          const Vec<T> one = r[j], two = r[s.j + j];
-          all[j] += one + two;
-          for (int64_t k = j * per; k < (j + 1) * per; ++k) out[k] += one * votes[k] + two * votes[p + k];
+          over_columns(shape, [&](int64_t k, int64_t j, int64_t, int64_t, auto width) {
+            using C = Columns<T, width, A>;
+            C total(out + k, a_);
+            for (int64_t c = 0; c < tile.children; ++c) {
+              const C v(votes + c * p + k, a_);
+#pragma GCC unroll 4
+              for (int64_t l = 0; l < width; ++l) total[l] += r[c * s.j + j] * v[l];
+            }
+            total.to(out + k, a_);
+          });
         }
       }
-      for (int64_t k = 0; k < p; ++k) store(sum + k * s.m + m, out[k], count);
-      for (int64_t j = 0; j < s.j; ++j) store(mass + j * s.m + m, all[j], count);
+      unpack(outs, sum, s, group);
+      for (int64_t b = 0; b < group.end - group.begin; ++b) {
+        const int64_t m = (group.begin + b) * Lanes<T>::n, count = std::min(Lanes<T>::n, s.m - m);
+        for (int64_t j = 0; j < s.j; ++j) store(all + j * s.m + m, masses[b * s.j + j], count);
+      }
     }
   });
 }
@@ -62,53 +78,74 @@ template <typename T, int A, int X, int Y>
 void backward(const Sizes& s, const Inputs<T>& in, const T* query, const T* g_sum, const T* g_mass, bool detach,
               int64_t begin, int64_t end, const Gradients<T>& out) {
   const Shape<A, X, Y> shape(s);
-  const int64_t lanes = Lanes<T>::n, n = Group::size<T>(s, 4), p = s.poses(), xa = s.x * s.a;
-  Scratch<T> scratch(4 * n * p + p + 2 * s.j + 2 * xa + n * s.a * lanes);
+  const int64_t few = children_at_once(s), n = Group::size<T>(s, 3 + few), p = s.poses(), a_ = shape.a();
+  const int64_t numbers = Tile<T, A, X, Y>::numbers(s);
+  Scratch<T> scratch((3 + few) * n * p + p + 2 * few * s.j + (n + 1) * numbers + n * s.a * Lanes<T>::n);
   Vec<T>*queries = scratch.take(n * p), *d_queries = scratch.take(n * p), *gs = scratch.take(n * p);
-  Vec<T>*dvs = scratch.take(n * p), *votes = scratch.take(p), *c = scratch.take(s.j), *dr = scratch.take(s.j);
-  Vec<T>* turned = scratch.take(n * s.a * lanes);
-  Child<T, A, X, Y> child(scratch, s), du(scratch, s);
+  Vec<T>*all_dv = scratch.take(few * n * p), *start = scratch.take(p);
+  Vec<T>*r = scratch.take(few * s.j), *dr = scratch.take(few * s.j);
+  Vec<T>*us = scratch.take(n * numbers), *du = scratch.take(numbers);
+  Vec<T>* turned = scratch.take(n * s.a * Lanes<T>::n);
+  for (int64_t k = 0; in.bias && k < p; ++k) start[k] = same(in.bias[k]);
   for (Group group{0, 0}; group.end < blocks<T>(s);) {
     group = {group.end, std::min(group.end + n, blocks<T>(s))};
     pack(g_sum, gs, s, group);
     if (query) pack(query, queries, s, group);
     std::fill(d_queries, d_queries + n * p, Vec<T>{});
-    for (int64_t i = begin; i < end; ++i) {
-      for (int64_t block = group.begin; block < group.end; ++block) {
-        const int64_t m = block * lanes, count = std::min(lanes, s.m - m), at = (block - group.begin) * p;
-        const Vec<T>*q = queries + at, *g = gs + at;
-        Vec<T>* dq = d_queries + at;
-        vote<LogitAndGradient<T>>(
-            shape, in, i, m, count, child,
-            [&](int64_t k, Vec<T> v, LogitAndGradient<T>& sums) {
-              votes[k] = v;
-              sums.logit += v * q[k];
-              sums.gradient += v * g[k];
-            },
-            [&](int64_t j, const LogitAndGradient<T>& sums) {
-              c[j] = sums.logit;
-              dr[j] = sums.gradient + load(g_mass + j * s.m + m, count);
-            });
-        softmax<T>(c, s.j);
-        const Vec<T> weight = in.weight_at(i, m, count, s);
-        Vec<T> mean{};
-        for (int64_t j = 0; j < s.j; ++j) mean += c[j] * dr[j];
-        if (out.weight) store(out.weight + i * s.m + m, mean, count);
-#pragma GCC unroll 16
-        for (int64_t k = 0; k < shape.x() * shape.a(); ++k) du[k] = Vec<T>{};
-        for (int64_t j = 0; j < s.j; ++j) {
-          const Vec<T> share = c[j] * weight, dl = detach ? Vec<T>{} : share * (dr[j] - mean);
-          pull_vote(shape, in, i, j, du, dvs + at, [&](int64_t k) {
-            dq[k] += dl * votes[k];
-            return share * g[k] + dl * q[k];
-          });
-          if (out.prior) in.add_to_prior(out.prior, i, j, m, dl, count, s);
-        }
-#pragma GCC unroll 16
-        for (int64_t k = 0; k < shape.x() * shape.a(); ++k) store(out.u + (i * xa + k) * s.m + m, du[k], count);
+    for (int64_t i = begin; i < end; i += few) {
+      for (int64_t b = 0; b < group.end - group.begin; ++b) {
+        const Tile<T, A, X, Y> tile(shape, in, i, end, (group.begin + b) * Lanes<T>::n, us + b * numbers);
+        const Vec<T>*q = queries + b * p, *g = gs + b * p;
+        Vec<T>*dq = d_queries + b * p, *dvs = all_dv + b * p;  // [c][block][k]; first the votes themselves lie there
+        tile.begin(r);
+        tile.begin(dr, g_mass);
+        over_columns(shape, [&](int64_t k, int64_t j, int64_t y, int64_t a, auto width) {
+          using C = Columns<T, width, A>;
+          const C zero(start + k, a_), qs(q + k, a_), g_(g + k, a_);
+          for (int64_t c = 0; c < tile.children; ++c) {
+            C v = zero;
+            tile.vote(c, j, y, a, v);
+            v.to(dvs + c * n * p + k, a_);
+            Vec<T> logit = r[c * s.j + j], d = dr[c * s.j + j];
+#pragma GCC unroll 4
+            for (int64_t l = 0; l < width; ++l) {
+              logit += v[l] * qs[l];
+              d += v[l] * g_[l];
+            }
+            r[c * s.j + j] = logit;
+            dr[c * s.j + j] = d;
+          }
+        });
+        for (int64_t c = 0; c < tile.children; ++c) softmax<T>(r + c * s.j, s.j);
+        tile.pull_softmax(r, dr, out.weight, detach ? nullptr : out.prior);
+        if (detach) std::fill(dr, dr + few * s.j, Vec<T>{});
+        std::fill(du, du + numbers, Vec<T>{});
+        const auto columns = [&](int64_t k, int64_t j, int64_t y, int64_t a, auto width) {
+          using C = Columns<T, width, A>;
+          const C qs(q + k, a_), g_(g + k, a_);
+          C sum(dq + k, a_);
+          for (int64_t c = 0; c < tile.children; ++c) {
+            const Vec<T> share = tile.weights[c] * r[c * s.j + j], dl = dr[c * s.j + j];
+            Vec<T>* here = dvs + c * n * p + k;
+            C v(here, a_), dv;
+#pragma GCC unroll 4
+            for (int64_t l = 0; l < width; ++l) {
+              sum[l] += dl * v[l];
+              dv[l] = share * g_[l] + dl * qs[l];
+            }
+            dv.to(here, a_);
+          }
+          sum.to(dq + k, a_);
+        };
+        over_columns(shape, columns, [&](int64_t j, int64_t a) {
+          for (int64_t c = 0; c < tile.children; ++c) tile.pull(c, j, a, dvs + c * n * p, du);
+        });
+        tile.give(du, out.u);
       }
-      pull_maps(shape, in, i, group, dvs, out.w, turned);
-      if (out.bias) pull_bias(s, group, dvs, out.bias);
+      pull_maps(shape, in, i, std::min(few, end - i), group, n, us, all_dv, out.w, turned);
+      for (int64_t c = 0; out.bias && c < std::min(few, end - i); ++c) {
+        pull_bias(s, group, all_dv + c * n * p, out.bias);
+      }
     }
     if (query) unpack(d_queries, out.query, s, group);
   }
@@ -144,7 +181,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> attend_backward(
   const Shares shares(u);
   auto empty_like = [&](const OptTensor& t) { return t ? at::empty_like(*t) : at::empty({0}, u.options()); };
   Tensor du = at::empty_like(u), dw = at::zeros_like(w), dweight = empty_like(weight);
-  Tensor dbias = shares.copies(bias), dquery = shares.copies(query), dprior = shares.copies(prior);
+  Tensor dbias = shares.copies(bias), dquery = shares.unset(query), dprior = shares.copies(prior);
   AT_DISPATCH_FLOATING_TYPES(u.scalar_type(), "attend_backward", [&] {
     const Inputs<scalar_t> in(u, w, bias, prior, weight);
     at::parallel_for(0, shares.count, 1, [&](int64_t first, int64_t last) {

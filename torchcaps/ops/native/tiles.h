@@ -9,7 +9,11 @@
 
 namespace torchcaps {
 
-constexpr int64_t kChildren = 4;
+constexpr int64_t kColumns = 4;   // of a pose, at a time
+constexpr int64_t kChildren = 4;  // of a tile, at most
+
+// Fewer where their votes would not stay in the second cache.
+inline int64_t children_at_once(const Sizes& s) { return std::clamp<int64_t>(2048 / s.poses(), 1, kChildren); }
 
 // Neighbouring columns of a row of a pose, in registers.
 template <typename T, int64_t N, int A>
@@ -18,11 +22,11 @@ struct Columns {
 
   Columns() : at{} {}
   Columns(const Vec<T>* from, int64_t a_) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int64_t n = 0; n < N; ++n) at[n] = from[n * (A ? A : a_)];
   }
   void to(Vec<T>* pose, int64_t a_) const {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int64_t n = 0; n < N; ++n) pose[n * (A ? A : a_)] = at[n];
   }
   Vec<T>& operator[](int64_t n) { return at[n]; }
@@ -30,9 +34,10 @@ struct Columns {
 };
 
 // `each(k, j, y, a, width)` for `width` columns from y of row a of parent j's pose, whose first number is k, until all
-// are done.
-template <int A, int X, int Y, typename Each>
-inline void over_columns(const Shape<A, X, Y>& shape, Each each) {
+// are done; `done(j, a)` after a row.
+constexpr auto kNothing = [](int64_t, int64_t) {};
+template <int A, int X, int Y, typename Each, typename Done = decltype(kNothing)>
+inline void over_columns(const Shape<A, X, Y>& shape, Each each, Done done = kNothing) {
   const int64_t a_ = shape.a(), y_ = shape.y();
   for (int64_t j = 0; j < shape.s.j; ++j) {
     for (int64_t a = 0; a < a_; ++a) {
@@ -43,6 +48,7 @@ inline void over_columns(const Shape<A, X, Y>& shape, Each each) {
       if constexpr (Y % kColumns || !Y) {
         for (; y < y_; ++y) each((j * y_ + y) * a_ + a, j, y, a, std::integral_constant<int64_t, 1>{});
       }
+      done(j, a);
     }
   }
 }
@@ -55,13 +61,13 @@ struct Tile {
   Vec<T>* const us;                     // [c][x][a]
   Vec<T> weights[kChildren];
 
-  static int64_t numbers(const Sizes& s) { return kChildren * s.x * s.a; }
+  static int64_t numbers(const Sizes& s) { return children_at_once(s) * s.x * s.a; }
 
   Tile(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, int64_t end, int64_t m, Vec<T>* us)
       : shape(shape),
         in(in),
         i(i),
-        children(std::min(kChildren, end - i)),
+        children(std::min(children_at_once(shape.s), end - i)),
         m(m),
         count(std::min(Lanes<T>::n, shape.s.m - m)),
         us(us) {
@@ -71,10 +77,21 @@ struct Tile {
     for (int64_t c = 0; c < children; ++c) weights[c] = in.weight_at(i + c, m, count, s);
   }
 
-  // What the logits [c][j] begin with: the prior, and what is the same for all children.
-  void begin(Vec<T>* logits, const Vec<T>* base) const {
+  // What the logits [c][j] begin with: the prior, and perhaps something that is the same for all children.
+  void begin(Vec<T>* logits, const Vec<T>* base = nullptr) const {
     for (int64_t c = 0; c < children; ++c) {
-      for (int64_t j = 0; j < shape.s.j; ++j) *logits++ = in.prior_at(i + c, j, m, count, shape.s) + base[j];
+      for (int64_t j = 0; j < shape.s.j; ++j, ++logits) {
+        *logits = in.prior_at(i + c, j, m, count, shape.s);
+        if (base) *logits += base[j];
+      }
+    }
+  }
+
+  // What the gradients [c][j] of the couplings begin with: that of their sum.
+  void begin(Vec<T>* dr, const T* g_mass) const {
+    for (int64_t j = 0; j < shape.s.j; ++j) {
+      const Vec<T> g = load(g_mass + j * shape.s.m + m, count);
+      for (int64_t c = 0; c < children; ++c) dr[c * shape.s.j + j] = g;
     }
   }
 
@@ -91,18 +108,26 @@ struct Tile {
     }
   }
 
-  // Adds to child c's gradient du, laid out like us, what comes from that of its vote.
-  template <int64_t N>
-  void pull(int64_t c, int64_t j, int64_t y, int64_t a, const Columns<T, N, A>& dv, Vec<T>* du) const {
-    const int64_t a_ = shape.a(), x_ = shape.x(), row = shape.s.j * shape.y();
-    const T* w = maps(c, j, y);
+  // Adds to child c's gradient du, laid out like us, what comes from row a of that of its vote for parent j.
+  void pull(int64_t c, int64_t j, int64_t a, const Vec<T>* dv, Vec<T>* du) const {
+    constexpr int64_t kRows = X == 0 || X > 8 ? 8 : X;  // of a map, at a time
+    const int64_t a_ = shape.a(), x_ = shape.x(), y_ = shape.y(), row = shape.s.j * y_;
+    const T* w = maps(c, j, 0);
+    dv += j * y_ * a_ + a;
     du += c * x_ * a_ + a;
-#pragma GCC unroll 16
-    for (int64_t x = 0; x < x_; ++x) {
-      Vec<T> sum = du[x * a_];
+    auto rows = [&](int64_t x, auto height) {
+      Columns<T, height, A> sums(du + x * a_, a_);
 #pragma GCC unroll 4
-      for (int64_t n = 0; n < N; ++n) sum += dv[n] * w[x * row + n];
-      du[x * a_] = sum;
+      for (int64_t y = 0; y < y_; ++y) {
+#pragma GCC unroll 8
+        for (int64_t r = 0; r < height; ++r) sums[r] += dv[y * a_] * w[(x + r) * row + y];
+      }
+      sums.to(du + x * a_, a_);
+    };
+    int64_t x = 0;
+    for (; x + kRows <= x_; x += kRows) rows(x, std::integral_constant<int64_t, kRows>{});
+    if constexpr (!X) {
+      for (; x < x_; ++x) rows(x, std::integral_constant<int64_t, 1>{});
     }
   }
 
@@ -170,6 +195,67 @@ inline void pull_map(const Shape<A, X, Y>& shape, int64_t n, const Vec<T>* us, i
   for (; x + kColumns <= x_; x += kColumns) rows(x, std::integral_constant<int64_t, kColumns>{});
   if constexpr (X % kColumns || !X) {
     for (; x < x_; ++x) rows(x, std::integral_constant<int64_t, 1>{});
+  }
+}
+
+// The same for child i where there are too few vectors to add up before a sum across one: the gradients of the votes
+// are turned, so that their neighbouring numbers lie in a vector. `turned` is room for them.
+template <typename T, int A, int X, int Y>
+inline void pull_map_turned(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, const Group& group,
+                      const Vec<T>* dvs, T* d_map, Vec<T>* turned) {
+  const Sizes& s = shape.s;
+  constexpr int64_t lanes = Lanes<T>::n, kRows = X == 0 || X > 8 ? 8 : X;  // of a map, at a time
+  const int64_t a_ = shape.a(), x_ = shape.x(), row = s.j * shape.y(), p = s.poses();
+  for (int64_t k = 0; k < row; k += lanes) {
+    const int64_t ks = std::min(lanes, row - k);
+    for (int64_t block = 0; block < group.end - group.begin; ++block) {
+      for (int64_t a = 0; a < a_; ++a) {
+        Vec<T>* t = turned + (block * a_ + a) * lanes;
+        for (int64_t c = 0; c < lanes; ++c) t[c] = c < ks ? dvs[block * p + (k + c) * a_ + a] : Vec<T>{};
+        transpose<T>(t);
+      }
+    }
+    auto rows = [&](int64_t x, auto height) {
+      constexpr int64_t r_ = height;
+      Vec<T> sums[r_] = {};
+      for (int64_t block = group.begin; block < group.end; ++block) {
+        const int64_t m = block * lanes, count = std::min(lanes, s.m - m);
+        for (int64_t a = 0; a < a_; ++a) {
+          const T* u = in.u + ((i * x_ + x) * a_ + a) * s.m + m;
+          const Vec<T>* t = turned + ((block - group.begin) * a_ + a) * lanes;
+          for (int64_t l = 0; l < count; ++l) {
+#pragma GCC unroll 8
+            for (int64_t r = 0; r < r_; ++r) sums[r] += t[l] * u[r * a_ * s.m + l];
+          }
+        }
+      }
+#pragma GCC unroll 8
+      for (int64_t r = 0; r < r_; ++r) {
+        T* dw = d_map + (x + r) * row + k;
+        store(dw, load(dw, ks) + sums[r], ks);
+      }
+    };
+    int64_t x = 0;
+    for (; x + kRows <= x_; x += kRows) rows(x, std::integral_constant<int64_t, kRows>{});
+    for (; x < x_; ++x) rows(x, std::integral_constant<int64_t, 1>{});
+  }
+}
+
+// The gradients of the maps of `children` children from i, over a group of instances, are added to: us [block][c][x][a]
+// and dvs [c][block][k], with room for n blocks, are the children and the gradients of their votes.
+template <typename T, int A, int X, int Y>
+inline void pull_maps(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, int64_t children,
+                      const Group& group, int64_t n, const Vec<T>* us, const Vec<T>* dvs, T* d_maps, Vec<T>* turned) {
+  const Sizes& s = shape.s;
+  const int64_t xa = s.x * s.a, blocks = group.end - group.begin;
+  for (int64_t c = 0; c < children; ++c) {
+    const Vec<T>* dv = dvs + c * n * s.poses();
+    T* d_map = d_maps + (i + c) * s.x * s.j * s.y;
+    if (s.x > 2 * s.a * blocks) {
+      pull_map_turned(shape, in, i + c, group, dv, d_map, turned);
+    } else {
+      pull_map(shape, blocks, us + c * xa, children_at_once(s) * xa, dv, d_map);
+    }
   }
 }
 

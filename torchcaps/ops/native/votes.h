@@ -106,150 +106,16 @@ struct Inputs {
   }
 };
 
-// Columns of a vote that are made at a time.
-constexpr int64_t kColumns = 4;
-
-// A child's numbers, in registers where their count is known at compile time.
-template <typename T, int A, int X, int Y>
-struct Child {
-  static constexpr int kKnown = A * X;
-  Vec<T> known[kKnown ? kKnown : 1];
-  Vec<T>* at;
-
-  Child(Scratch<T>& scratch, const Sizes& s) : at(kKnown ? nullptr : scratch.take(s.x * s.a)) {}
-  Vec<T>& operator[](int64_t k) { return kKnown ? known[k] : at[k]; }
-};
-
-// The votes of child i for all parents, `count` instances from m: `each(k, v, sums)` is given every number of a vote,
-// keeps what it wants and adds to the parent's sums, which begin with the prior as logit and go to `done(j, sums)`.
-template <typename Sums, typename T, int A, int X, int Y, typename Each, typename Done>
-inline void vote(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, int64_t m, int64_t count,
-                 Child<T, A, X, Y>& child, Each each, Done done) {
-  const Sizes& s = shape.s;
-  const int64_t a_ = shape.a(), x_ = shape.x(), y_ = shape.y(), row = s.j * y_;
-  const T* u = in.u + i * x_ * a_ * s.m + m;
-#pragma GCC unroll 16
-  for (int64_t k = 0; k < x_ * a_; ++k) child[k] = load(u + k * s.m, count);
-  const T* w = in.w + i * x_ * row;
-  for (int64_t j = 0; j < s.j; ++j) {
-    Sums sums{in.prior_at(i, j, m, count, s)};
-    auto columns = [&](int64_t y, auto width) {  // `width` columns of the vote side by side: independent sums
-      constexpr int64_t c_ = width;
-      const int64_t at = (j * y_ + y) * a_;
-#pragma GCC unroll 4
-      for (int64_t a = 0; a < a_; ++a) {
-        Vec<T> v[c_] = {};
-        if (in.bias) {
-          for (int64_t c = 0; c < c_; ++c) v[c] += in.bias[at + c * a_ + a];
-        }
-#pragma GCC unroll 16
-        for (int64_t x = 0; x < x_; ++x) {
-#pragma GCC unroll 4
-          for (int64_t c = 0; c < c_; ++c) v[c] += child[x * a_ + a] * w[x * row + j * y_ + y + c];
-        }
-#pragma GCC unroll 4
-        for (int64_t c = 0; c < c_; ++c) each(at + c * a_ + a, v[c], sums);
-      }
-    };
-    int64_t y = 0;
-    for (; y + kColumns <= y_; y += kColumns) columns(y, std::integral_constant<int64_t, kColumns>{});
-    for (; y < y_; ++y) columns(y, std::integral_constant<int64_t, 1>{});
-    done(j, sums);
-  }
-}
-
-// The gradient of child i from that of its votes for parent j: `each(k)` gives the latter, which is kept in dv.
-template <typename T, int A, int X, int Y, typename Each>
-inline void pull_vote(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, int64_t j, Child<T, A, X, Y>& du,
-                      Vec<T>* dv, Each each) {
-  const int64_t a_ = shape.a(), x_ = shape.x(), y_ = shape.y(), row = shape.s.j * y_;
-  const T* w = in.w + i * x_ * row;
-#pragma GCC unroll 4
-  for (int64_t a = 0; a < a_; ++a) {
-    auto columns = [&](int64_t y, auto width) {
-      constexpr int64_t c_ = width;
-      Vec<T> d[c_];
-#pragma GCC unroll 4
-      for (int64_t c = 0; c < c_; ++c) {
-        const int64_t k = (j * y_ + y + c) * a_ + a;
-        dv[k] = d[c] = each(k);
-      }
-#pragma GCC unroll 16
-      for (int64_t x = 0; x < x_; ++x) {
-#pragma GCC unroll 4
-        for (int64_t c = 0; c < c_; ++c) du[x * a_ + a] += d[c] * w[x * row + j * y_ + y + c];
-      }
-    };
-    int64_t y = 0;
-    for (; y + kColumns <= y_; y += kColumns) columns(y, std::integral_constant<int64_t, kColumns>{});
-    for (; y < y_; ++y) columns(y, std::integral_constant<int64_t, 1>{});
-  }
-}
-
-// What a child's vote for a parent is summed to: the logit of its coupling and, on the way back, the coupling's
-// gradient.
-template <typename T>
-struct Logit {
-  Vec<T> logit{};
-};
-template <typename T>
-struct LogitAndGradient {
-  Vec<T> logit{}, gradient{};
-};
-
 // Instances are taken in groups of blocks whose poses, in `buffers` of them, stay in a core's own cache.
 struct Group {
   int64_t begin, end;  // blocks
-  static constexpr int64_t kCache = 12 * 1024 * kBytes;  // three quarters of a MB with AVX-512, half as much else
+  static constexpr int64_t kCache = 16 * 1024 * kBytes;  // a MB with AVX-512, else half as much
 
   template <typename T>
   static int64_t size(const Sizes& s, int64_t buffers) {
     return std::clamp<int64_t>(kCache / (s.poses() * buffers * kBytes), 1, std::max<int64_t>(1, blocks<T>(s)));
   }
 };
-
-// The gradients of child i's maps, over a group of instances, are added to; `dvs` are those of the votes. Turned so
-// that neighbouring numbers of a vote lie in a vector, they need no sum across one. `turned` is room for them.
-template <typename T, int A, int X, int Y>
-inline void pull_maps(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, const Group& group,
-                      const Vec<T>* dvs, T* d_maps, Vec<T>* turned) {
-  const Sizes& s = shape.s;
-  constexpr int64_t lanes = Lanes<T>::n, kRows = X == 0 || X > 8 ? 8 : X;  // of a map, at a time
-  const int64_t a_ = shape.a(), x_ = shape.x(), row = s.j * shape.y(), p = s.poses();
-  for (int64_t k = 0; k < row; k += lanes) {
-    const int64_t ks = std::min(lanes, row - k);
-    for (int64_t block = 0; block < group.end - group.begin; ++block) {
-      for (int64_t a = 0; a < a_; ++a) {
-        Vec<T>* t = turned + (block * a_ + a) * lanes;
-        for (int64_t c = 0; c < lanes; ++c) t[c] = c < ks ? dvs[block * p + (k + c) * a_ + a] : Vec<T>{};
-        transpose<T>(t);
-      }
-    }
-    auto rows = [&](int64_t x, auto height) {
-      constexpr int64_t r_ = height;
-      Vec<T> sums[r_] = {};
-      for (int64_t block = group.begin; block < group.end; ++block) {
-        const int64_t m = block * lanes, count = std::min(lanes, s.m - m);
-        for (int64_t a = 0; a < a_; ++a) {
-          const T* u = in.u + ((i * x_ + x) * a_ + a) * s.m + m;
-          const Vec<T>* t = turned + ((block - group.begin) * a_ + a) * lanes;
-          for (int64_t l = 0; l < count; ++l) {
-#pragma GCC unroll 8
-            for (int64_t r = 0; r < r_; ++r) sums[r] += t[l] * u[r * a_ * s.m + l];
-          }
-        }
-      }
-#pragma GCC unroll 8
-      for (int64_t r = 0; r < r_; ++r) {
-        T* dw = d_maps + (i * x_ + x + r) * row + k;
-        store(dw, load(dw, ks) + sums[r], ks);
-      }
-    };
-    int64_t x = 0;
-    for (; x + kRows <= x_; x += kRows) rows(x, std::integral_constant<int64_t, kRows>{});
-    for (; x < x_; ++x) rows(x, std::integral_constant<int64_t, 1>{});
-  }
-}
 
 // The gradient of the bias, over a group of instances, is added to.
 template <typename T>
