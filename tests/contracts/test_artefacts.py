@@ -84,3 +84,35 @@ def test_files_are_short_and_say_how_to_run_them(name):
     assert f"torchcaps bench run {name} --scale cpu" in artefact.about
     assert "Cost" in artefact.about
     assert "Expected" in artefact.about
+
+
+@every_artefact
+@pytest.mark.parametrize("scale", SCALES)
+def test_no_two_rows_are_the_same_work(name, scale):
+    jobs = ARTEFACTS[name].judgings(scale, seeds=1)
+    work = [(job.training and job.training.name, [t.name for t in job.others], repr(job.measures)) for job in jobs]
+    assert len({repr(each) for each in work}) == len(work)
+
+
+@every_artefact
+def test_times_are_taken_alone(name):
+    timed = {"step_time", "growth", "cost", "iterations"}
+    for row in ARTEFACTS[name].rows:
+        own = ARTEFACTS[name].measures if row.measures is None else row.measures
+        assert row.alone == bool(timed & {measure.name for measure in own}), row.id
+
+
+@every_artefact
+def test_a_scale_sets_options_of_measures_that_are_taken(name):
+    artefact = ARTEFACTS[name]
+    taken = {m.name for row in artefact.rows for m in (artefact.measures if row.measures is None else row.measures)}
+    for scale in SCALES:
+        asked = set(artefact.budgets[scale].measures) - {"accuracy"}  # which some networks share besides
+        assert asked <= taken
+
+
+def test_artefacts_come_in_the_order_of_the_frozen_list():
+    assert list(ARTEFACTS) == list(frozen())
+    assert {name.split("/")[0] for name in ARTEFACTS} == {
+        "gu2021", "chen2019", "mitterreiter2023", "peer2021", "tsai2020", "cross"
+    }  # fmt: skip
