@@ -41,12 +41,12 @@ def compiled() -> str:
     text = (
         "Of all kernels of a call, forward and backward: the most registers of a thread / bytes that threads spill to "
         f"memory, summed / the most KiB of shared memory. A block may have, in KiB: {limits}. Each kernel alone is in "
-        f"`{KERNELS}`. A kernel is compiled for the size of its tile, so that one shape stands for all in the same tile; "
-        "every tile and call of the papers' models, at a batch of 8, is here. Kinds of numbers other than float32 are "
-        "compiled for three shapes alone: parents in one block, in several, and a convolution."
-        + f" Not compiled yet, –: {lacking} of {every}."
-        * bool(lacking)
+        f"`{KERNELS}`. A kernel is compiled for the size of its tile: sizes in the same tile differ by masks alone, so "
+        "one stands for all. Every tile and call of the papers' models, at a batch of 8, is here. Numbers other than "
+        "float32 are compiled for three shapes: parents in one block, in several, and a convolution."
     )
+    if lacking:
+        text += f" Not compiled yet, –: {lacking} of {every}."
     return table("Compiled for seven kinds of cards", text, ("call", *ARCHS), lines)
 
 
