@@ -88,7 +88,7 @@ def self_attention(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result
 
 def em(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
     routing = layer.routing
-    r = torch.full(v.shape[:-1], 1 / v.shape[-2], dtype=v.dtype)
+    r = v.new_full(v.shape[:-1], 1 / v.shape[-2])
     for t in range(routing.iters):
         mass, mu, var = _moments(r * children.act[..., None], v)
         log_sigma = 0.5 * (var + routing.variance_floor).log()
@@ -104,14 +104,16 @@ def em(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
 
 def variational(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
     routing, d = layer.routing, v.shape[-1]
-    r = torch.full(v.shape[:-1], 1 / v.shape[-2], dtype=v.dtype)
+    r = v.new_full(v.shape[:-1], 1 / v.shape[-2])
     for t in range(routing.iters):
         mass, mean, var = _moments(r * children.act[..., None], v)
         alpha, kappa, nu = routing.alpha0 + mass, routing.kappa0 + mass, routing.nu0 + mass
         mu = mean * (mass / kappa)[..., None]
         psi = 1 + var * mass[..., None] + (routing.kappa0 * mass / kappa)[..., None] * mean**2
         log_pi = torch.digamma(alpha) - torch.digamma(alpha.sum(-1, keepdim=True))
-        log_det = (torch.digamma(0.5 * (nu[..., None] - torch.arange(d))) - psi.log()).sum(-1) + d * math.log(2)
+        log_det = (torch.digamma(0.5 * (nu[..., None] - torch.arange(d, device=v.device))) - psi.log()).sum(
+            -1
+        ) + d * math.log(2)
         if t < routing.iters - 1:
             maha = ((v - mu[:, :, :, None]) ** 2 / psi[:, :, :, None]).sum(-1) * nu[:, :, :, None]
             r = (log_pi[:, :, :, None] + 0.5 * (log_det - d / kappa)[:, :, :, None] - 0.5 * maha).softmax(-1)

@@ -65,7 +65,9 @@ def _present(pose: torch.Tensor) -> Capsules:
 
 
 def _directly(forward: Callable[..., Parse], *args: Any, **options: Any) -> Parse:
-    """The modules are shared, so a convolution that is faster in ours would be in the twin."""
+    """The modules are shared, so a convolution that is faster in ours would be in the twin; a compiler sees none."""
+    if torch.compiler.is_compiling():
+        return forward(*args, **options)
     with spectral.directly():
         return forward(*args, **options)
 

@@ -1,10 +1,13 @@
 """ONNX files: every routing gives in onnxruntime what it gives in torch, and a file that does not is not written."""
 
 import json
+import logging
 import os
 import sys
 from functools import partial
+from pathlib import Path
 
+import numpy as np
 import onnx
 import onnxruntime
 import pytest
@@ -13,7 +16,7 @@ from einops import rearrange
 from torch import nn
 
 from tests.contracts.networks import CLASSES, GRID, D, N, build, images
-from torchcaps import export
+from torchcaps import _onnx, export
 from torchcaps.data import Reading
 from torchcaps.export import Exported, ExportError, export_onnx
 from torchcaps.layers import ActivationHead, CapsuleLayer, PrimaryCapsules
@@ -131,12 +134,64 @@ def test_a_file_that_differs_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(export, "to_onnx", lambda *_: _Saved(before))
     with pytest.raises(ExportError, match=r"the scores of 1 images differ by .* nothing was written"):
         export_onnx(small(scale=1.01), target, (1, 3, 3), overwrite=True)
+    broken = onnx.load_from_string(before)  # NaN differs from nothing by more than is allowed, and by nothing less
+    for weights in broken.graph.initializer:
+        values = onnx.numpy_helper.to_array(weights)
+        if values.dtype == np.float32:
+            weights.CopyFrom(onnx.numpy_helper.from_array(values * np.float32("nan"), weights.name))
+    monkeypatch.setattr(export, "to_onnx", lambda *_: _Saved(broken.SerializeToString()))
+    with pytest.raises(ExportError, match=r"the scores of 1 images differ by nan .* nothing was written"):
+        export_onnx(small(), target, (1, 3, 3), overwrite=True)
     monkeypatch.setattr(export, "to_onnx", lambda *_: _Saved(b"no onnx"))
     with pytest.raises(ExportError, match="onnxruntime cannot run what was written"):
         export_onnx(small(), target, (1, 3, 3), overwrite=True)
     assert target.read_bytes() == before
     assert list(tmp_path.iterdir()) == [target]
     assert isinstance(first, Exported)
+
+
+def test_what_gets_its_name_was_compared_and_is_on_disk(tmp_path, monkeypatch):
+    target, order = tmp_path / "net.onnx", []
+    target.write_bytes(b"old")
+
+    def noted(name, then):
+        return lambda *args: (order.append((name, target.read_bytes())), then(*args))[1]
+
+    monkeypatch.setattr(export, "to_onnx", lambda *_: _Saved(b"new"))
+    monkeypatch.setattr(export, "_difference", noted("compared", lambda *_: 0.0))
+    monkeypatch.setattr(os, "fsync", noted("on disk", os.fsync))
+    monkeypatch.setattr(Path, "replace", noted("named", Path.replace))
+    export_onnx(small(), target, (1, 3, 3), overwrite=True)
+    assert order == [("compared", b"old"), ("on disk", b"old"), ("named", b"old")]
+    assert target.read_bytes() == b"new"
+
+
+def test_a_logger_that_was_quietened_speaks_as_before():
+    log = logging.getLogger("torch.onnx._internal.exporter._registration")
+    before = log.level
+    try:
+        for level in (logging.NOTSET, logging.INFO):
+            log.setLevel(level)
+            with _onnx._calm():
+                assert log.level == logging.ERROR
+            assert log.level == level
+    finally:
+        log.setLevel(before)
+
+
+def test_a_network_in_training_is_written_as_it_judges(tmp_path):
+    """Nothing is dropped, norms are those it has learned, and the network itself goes on training as it was."""
+    torch.manual_seed(0)
+    net = ConvNet(nn.Sequential(nn.BatchNorm2d(2), nn.Flatten(), nn.Dropout(0.5), nn.Linear(18, 3)))
+    net(3 + 2 * torch.randn(64, 2, 3, 3))
+    before = {name: t.clone() for name, t in net.state_dict().items()}
+    done = export_onnx(net, tmp_path / "net.onnx", (2, 3, 3))
+    assert net.training
+    assert all(torch.equal(t, before[name]) for name, t in net.state_dict().items())
+    x = torch.rand(6, 2, 3, 3)
+    with torch.no_grad():
+        wanted = net.eval()(x).scores
+    torch.testing.assert_close(torch.from_numpy(run(done.path, x)["scores"]), wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_nothing_else_is_replaced(tmp_path):

@@ -1,7 +1,9 @@
+import math
+
 import pytest
 import torch
 
-from torchcaps.functional import SQUASHES, length, squash, squash_exp
+from torchcaps.functional import SQUASHES, identity, length, squash, squash_exp
 
 
 @pytest.mark.parametrize("function", [squash, squash_exp])
@@ -37,3 +39,22 @@ def test_half_precision_neither_overflows_nor_divides_by_zero(name):
     assert v.dtype == torch.float16
     assert torch.isfinite(v).all()
     assert v[1, 0] >= 0.99
+
+
+def test_each_name_is_its_own():
+    named = {"squash": squash, "squash_exp": squash_exp, "identity": identity}
+    assert named == SQUASHES
+
+
+def test_epsilon_is_added_to_the_square_of_the_length_and_to_the_result():
+    """The released code of peer2021: n² = s² + ε, n²/(1 + n²) · s/n + ε."""
+    square = 3**2 + 4**2 + 0.1
+    factor = square / (1 + square) / math.sqrt(square)
+    expected = torch.tensor([3 * factor + 0.1, -4 * factor + 0.1], dtype=torch.double)
+    torch.testing.assert_close(squash(torch.tensor([3.0, -4.0], dtype=torch.double), eps=0.1), expected)
+    torch.testing.assert_close(squash(torch.zeros(2), eps=1e-7), torch.full((2,), 1e-7))
+
+
+def test_a_short_pose_is_not_rounded_away():
+    s = torch.tensor([6e-9, 8e-9])
+    torch.testing.assert_close(squash_exp(s), s, rtol=1e-6, atol=0)

@@ -21,6 +21,20 @@ def test_an_old_module_holds_what_the_new_one_does(old, monkeypatch):
     assert all(getattr(module, name) is getattr(new, name) for name in names)
 
 
+def test_old_names_lead_where_what_they_held_is_now():
+    held = {
+        "torchcaps.baseline": "ConvNet",
+        "torchcaps.model": "CapsNet",
+        "torchcaps.train.classifier": "CapsNetClassifier",
+        "torchcaps.train.company": "is_first",
+        "torchcaps.train.schedules": "one_cycle",
+        "torchcaps.train.watch": "NotFiniteError",
+    }
+    assert held.keys() == MOVED.keys()
+    for old, name in held.items():
+        assert getattr(importlib.import_module(MOVED[old]), name).__module__ == MOVED[old]
+
+
 def test_what_people_imported_before_is_still_there():
     """As they wrote it, in a process of its own; the warning points at their line."""
     code = """

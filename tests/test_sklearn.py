@@ -3,6 +3,7 @@
 import pickle
 import runpy
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import torchcaps.sklearn
 from torchcaps import CapsNetClassifier
+from torchcaps.types import Parse
 
 NAMES = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
 # A check of scikit-learn's that fails, and why: there is none. Half of one is skipped where pandas is not installed.
@@ -104,6 +106,64 @@ def test_seeds_decide_and_the_generator_is_left_alone():
     assert torch.equal(torch.get_rng_state(), before)
     assert np.array_equal(first, second)
     assert not np.array_equal(first, other)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What `fit` is asked for, by name; nothing is learned."""
+    calls = []
+
+    def learns_nothing(model, data, **settings):
+        calls.append({"model": model, "data": data, **settings})
+        return SimpleNamespace(model=model, history=[])
+
+    monkeypatch.setattr(torchcaps.sklearn, "fit", learns_nothing)
+    return calls
+
+
+def test_what_training_is_asked_for(asked):
+    X, y = np.arange(12.0).reshape(4, 3), [0, 1, 0, 1]
+    CapsNetClassifier(epochs=3, batch_size=2, lr=0.5, random_state=0).fit(X, y)
+    [call] = asked
+    assert len(call["data"]) == 4
+    assert call["validation"] == 0  # every image is learned
+    assert (call["epochs"], call["batch_size"], call["lr"], call["precision"]) == (3, 2, 0.5, "64")
+
+
+@pytest.mark.usefixtures("asked")
+def test_images_are_scaled_as_a_whole_and_tables_by_column():
+    y = [0, 1]
+    images = CapsNetClassifier().fit(np.array([[[2.0, 4.0], [2.0, 3.0]], [[4.0, 6.0], [2.0, 3.0]]]), y)
+    assert images._scale == (2, 4)
+    table = CapsNetClassifier().fit(np.array([[2.0, 4.0, 7.0], [4.0, 14.0, 7.0]]), y)
+    assert [part.tolist() for part in table._scale] == [[2, 4, 7], [2, 10, 1]]  # of a constant column nothing is left
+
+
+def test_what_is_predicted_is_scaled_as_in_training(asked, monkeypatch):
+    clf = CapsNetClassifier().fit(np.array([[[0.0, 10.0], [5.0, 5.0]], [[0.0, 0.0], [0.0, 0.0]]]), [0, 1])
+    seen = []
+    scores = Parse(torch.ones(1, 2), [], [], [])
+    monkeypatch.setattr(
+        torchcaps.sklearn, "infer", lambda _, images: (seen.append(images.flatten().tolist()), scores)[1]
+    )
+    clf.predict(np.array([[[2.0, 4.0], [5.0, 20.0]]]))
+    assert seen == [pytest.approx([0.2, 0.4, 0.5, 2.0])]
+
+
+def test_first_weights_depend_on_the_random_state(asked):
+    for state in (1, 1, 2):
+        CapsNetClassifier(random_state=state).fit(np.arange(6.0).reshape(2, 3), [0, 1])
+    one, again, other = (torch.cat([p.flatten() for p in call["model"].parameters()]) for call in asked)
+    assert torch.equal(one, again)
+    assert not torch.equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("sides", "name"), [((17, 18), "sabour2017"), ((6, 20), "mitterreiter"), ((20, 6), "mitterreiter")]
+)
+def test_the_network_for_images_of_a_size(sides, name, asked):
+    CapsNetClassifier(width=0.05).fit(np.random.default_rng(0).random((2, *sides)), [0, 1])
+    assert asked[0]["model"].recipe["name"].startswith(name)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Progress: nothing is said of what is quick, and something within two seconds of what is not, also into a pipe."""
 
+import io
 import subprocess
 import sys
 import time
@@ -52,3 +53,38 @@ def test_a_real_process_speaks_within_two_seconds():
     assert said < 15  # of a busy machine; alone it is two
     assert _telling.PATIENCE < 2
     assert _telling.EVERY <= 5
+
+
+class Stop:
+    """An event that is set after it was waited for so many times; it notes for how long."""
+
+    def __init__(self, times):
+        self.waits, self.times = [], times
+
+    def wait(self, seconds):
+        self.waits.append(seconds)
+        return len(self.waits) >= self.times
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_how_often_it_speaks(capsys, monkeypatch, no_shape_checks):
+    stop = Stop(3)
+    _telling._speak(stop, ["work"])
+    assert stop.waits == [_telling.PATIENCE, _telling.EVERY, _telling.EVERY]
+    assert [line.partition(" … ")[0] for line in capsys.readouterr().err.splitlines()] == ["work", "work"]
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    stop = Stop(4)
+    _telling._speak(stop, ["work"])
+    assert stop.waits == [_telling.PATIENCE, 0.2, 0.2, 0.2]
+
+
+def test_at_a_terminal_brackets_are_a_part_of_the_text(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    with _telling._line() as show:
+        show("images [train] of [/data]")
+    assert "images [train] of [/data]" in sys.stderr.getvalue()

@@ -108,5 +108,25 @@ def test_impossible_geometry_is_named(options, message, no_shape_checks):
         Windows((4, 4), 2, **options)
 
 
-def test_pair():
+def test_pair(no_shape_checks):
     assert pair((2, 3), "stride") == (2, 3)
+    assert pair([2, 3], "stride") == (2, 3)  # as JSON has it
+    for value in ((2,), "23", 2.5, (1.0, 2.0), None):
+        with pytest.raises(ValueError, match=r"stride=.* is not allowed: give one integer, or two"):
+            pair(value, "stride")
+
+
+def test_parents_compete_across_the_grid_whatever_the_size_of_the_logits():
+    """A child in the middle of three positions is in two windows: two parents of two sorts, and one wins."""
+    windows = Windows((1, 3), 1, window=(1, 2))
+    logits = torch.tensor([[1e4, -1e4], [0.0, -1e4]]), torch.tensor([[1e4, -1e4], [-1e4, -1e4]])
+    c = windows.compete(torch.stack(logits)[None, None].double())
+    expected = torch.tensor([[[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.5, 0.5]]]).double()
+    torch.testing.assert_close(c[0, 0], expected)
+
+
+def test_a_padded_window_of_the_grids_size_is_not_the_whole_grid():
+    assert Windows((3, 3), 2).whole
+    assert Windows((3, 3), 2, window=3).whole
+    assert not Windows((3, 3), 2, window=3, padding=1).whole
+    assert not Windows((3, 3), 2, window=2).whole

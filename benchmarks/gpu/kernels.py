@@ -8,16 +8,14 @@ run goes on where one was stopped; `--few` compiles a handful, for the tests.
 
 import argparse
 import fnmatch
-import itertools
 import json
 import os
 import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest.mock import patch
 
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")  # as it was before Triton asked
@@ -28,94 +26,14 @@ from torch import Tensor
 from triton.backends.compiler import GPUTarget
 
 from benchmarks.gpu.cards import ARCHS, Arch
-from torchcaps.ops.sizes import Sizes
+from benchmarks.gpu.cases import ALL, KINDS, Case, keys
 from torchcaps.ops.triton import _launch
 from torchcaps.ops.triton._launch import Call
-
-SHAPES = {
-    "FC 1152×8→10×16, batch 128": Sizes(1152, 8, 1, 128, 10, 16),
-    "FC 1152×8→10×16, batch 1": Sizes(1152, 8, 1, 1, 10, 16),
-    "FC 2048×8→100×16, batch 32": Sizes(2048, 8, 1, 32, 100, 16),
-    "FC 512×16→10×16, batch 32": Sizes(512, 16, 1, 32, 10, 16),
-    "conv 288×4×4→32×4×4, batch 8": Sizes(288, 4, 4, 392, 32, 4),
-    "conv 72×8→8×8, batch 32": Sizes(72, 8, 1, 1152, 8, 8),
-}
-MANY = "FC 2048×8→100×16, batch 32"
-ODD = {
-    "FC 512×64→10×64, batch 32": Sizes(512, 64, 1, 32, 10, 64),
-    "FC 30×100→3×100, batch 7": Sizes(30, 100, 1, 7, 3, 100),
-    "conv 27×3×5→7×5×3, batch 5": Sizes(27, 3, 5, 45, 7, 3),
-    "FC 6×1→2×1, batch 1000": Sizes(6, 1, 1, 1000, 2, 1),
-    "FC 1×8→10×16, batch 1": Sizes(1, 8, 1, 1, 10, 16),
-}
-KINDS = {"float32": torch.float32, "TF32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-
-class Options(NamedTuple):
-    """Which tensors a pass is given, and how it runs; "prior" says what it differs by: i, m, both or neither."""
-
-    bias: bool = False
-    query: bool = True
-    precision: bool = False
-    prior: str | None = None
-    weight: bool = False
-    detach: bool = False
-    deterministic: bool = False
-
-
-USUAL = {
-    "attend": Options(),
-    "moments": Options(query=False, precision=True, prior="m", weight=True),
-}
-VARIANTS = {
-    "attend": [
-        Options(bias=True, detach=True),
-        Options(query=False, prior="im", weight=True),
-        Options(prior="i"),
-        Options(prior="m", deterministic=True),
-        Options(prior="", bias=True, weight=True, deterministic=True),
-    ],
-    "moments": [
-        Options(query=False, weight=True),
-        Options(bias=True, precision=True, prior="im", deterministic=True),
-        Options(query=True, prior="i"),
-        Options(query=False, precision=True, prior="", bias=True),
-    ],
-}
-
-
-class Case(NamedTuple):
-    """A pass to compile, forward and backward."""
-
-    operator: str
-    shape: str
-    kind: str
-    options: Options
-
-
-def cases() -> Iterator[Case]:
-    """Usual calls, in single precision first; then other kinds of numbers, other calls and odd shapes."""
-    for operator, usual in USUAL.items():
-        for shape in SHAPES:
-            yield Case(operator, shape, "float32", usual)
-    for operator, usual in USUAL.items():
-        for kind, shape in itertools.product(("TF32", "bfloat16", "float16"), list(SHAPES)[::2]):
-            yield Case(operator, shape, kind, usual)
-        for options, shape in zip(VARIANTS[operator], itertools.cycle(("FC 1152×8→10×16, batch 128", MANY))):
-            yield Case(operator, shape, "float32", options)
-        for shape in ODD:
-            yield Case(operator, shape, "float32", usual)
-
-
-FEW = {
-    Case("moments", "FC 1152×8→10×16, batch 128", "float32", USUAL["moments"]): ("sm_75", "sm_90", "gfx942"),
-    Case("attend", "FC 2048×8→100×16, batch 32", "bfloat16", USUAL["attend"]): ("sm_80", "gfx1100"),
-}
 
 
 def call_of(case: Case, arch: Arch) -> Call:
     """A backward call with tensors that have no memory; a forward one does not look at the gradients in it."""
-    s, kind, options = (SHAPES | ODD)[case.shape], KINDS[case.kind], case.options
+    s, kind, options = ALL[case.shape], KINDS[case.kind], case.options
 
     def room(*shape: int, here: bool = True) -> Tensor | None:
         return torch.empty(*shape, dtype=kind, device="meta") if here else None
@@ -206,13 +124,6 @@ def read(path: Path) -> dict[tuple[str, ...], list[dict[str, Any]]]:
     return {tuple(line["case"]): line["kernels"] for line in lines}
 
 
-def keys(archs: Sequence[str], *, few: bool = False) -> Iterator[tuple[tuple[str, ...], Case]]:
-    """Every case for every card, under the name of its line."""
-    for case in FEW if few else cases():
-        for arch in FEW[case] if few else archs:
-            yield (arch, case.operator, case.shape, case.kind, _told(case.options)), case
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.kernels", description=__doc__.splitlines()[0])
     parser.add_argument("--archs", nargs="+", choices=list(ARCHS), default=list(ARCHS))
@@ -234,10 +145,6 @@ def main() -> None:
             good = not row["spilled"] and int(row["shared"]) <= arch.shared
             seconds = time.perf_counter() - begin
             print(f"[{seconds:5.0f} s] {'ok ' if good else 'BAD'} {' | '.join(key)}: {row}", flush=True)
-
-
-def _told(options: Options) -> str:
-    return ", ".join(f"{name}={value}" for name, value in options._asdict().items() if value not in (False, None))
 
 
 if __name__ == "__main__":

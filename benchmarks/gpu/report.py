@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.gpu import kernels, model
 from benchmarks.gpu.cards import ARCHS
+from benchmarks.gpu.cases import USUAL, Case, keys
 from benchmarks.speed.tables import table
 
 KERNELS = Path("benchmarks/results/gpu-kernels.jsonl")
@@ -20,7 +21,7 @@ def compiled() -> str:
     """The table of usual calls: for each card the most registers, the bytes spilled and the shared memory."""
     found = kernels.read(KERNELS)
 
-    def cell(arch: str, case: kernels.Case, key: tuple[str, ...]) -> str:
+    def cell(arch: str, case: Case, key: tuple[str, ...]) -> str:
         rows = found.get((arch, *key))
         if rows is None:
             return "–"
@@ -29,8 +30,8 @@ def compiled() -> str:
         return f"{registers} / {spilled} / {shared / KIB:.0f}"
 
     def rows() -> Iterator[list[str]]:
-        for key, case in kernels.keys(["any"]):
-            given = "" if case.options == kernels.USUAL[case.operator] else f"; {key[4]}"
+        for key, case in keys(["any"]):
+            given = "" if case.options == USUAL[case.operator] else f"; {key[4]}"
             name = f"`{case.operator}`, {case.shape}, {case.kind}{given}"
             yield [name, *(cell(arch, case, key[1:]) for arch in ARCHS)]
 

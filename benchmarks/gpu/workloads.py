@@ -1,4 +1,4 @@
-"""The layers and networks of docs/speed.md, ours and the textbook's, as modules that take tensors and give tensors."""
+"""Layers and networks of docs/speed.md, ours and the textbook's, as modules that take tensors and give tensors."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks import textbook
-from benchmarks.speed import layers
+from benchmarks.speed import layers, networks
 from benchmarks.twin import twin_of
 from torchcaps.layers import CapsuleLayer
 from torchcaps.models import card, create_model
@@ -41,20 +41,25 @@ class Scores(nn.Module):
         return (self.net(images).scores,)
 
 
-def workloads(*, quick: bool = False) -> dict[str, Callable[[], Ways]]:
-    """By name; a quick run has small sizes."""
-    found: dict[str, Callable[[], Ways]] = {}
+def workloads() -> dict[str, Callable[[], Ways]]:
+    """By name."""
+    found: dict[str, Callable[[], Ways]] = {name: partial(_layer, build) for name, build in layer_cases().items()}
+    for name, batch in networks.BATCHES.items():
+        found[f"`{name}`, batch {batch}"] = partial(_network, name, batch)
+    return found
+
+
+def layer_cases(*, quick: bool = False) -> dict[str, Callable[[], layers.Case]]:
+    """The layers alone, by name; a quick run has small sizes."""
+    found: dict[str, Callable[[], layers.Case]] = {}
     few, batch = (CapsShape((2, 2), 4, 8), 4) if quick else (CapsShape((6, 6), 32, 8), 128)
     for name in ROUTINGS:
-        found[f"{name}, FC 1152→10"] = partial(_layer, partial(layers.connected, name, few, 10, 16, batch))
+        found[f"{name}, FC 1152→10"] = partial(layers.connected, name, few, 10, 16, batch)
     many, batch = (few, 2) if quick else (CapsShape((8, 8), 32, 8), 32)
-    found["dynamic, FC 2048→100"] = partial(_layer, partial(layers.connected, "dynamic", many, 100, 16, batch))
+    found["dynamic, FC 2048→100"] = partial(layers.connected, "dynamic", many, 100, 16, batch)
     grid, batch = (CapsShape((5, 5), 2, 16), 1) if quick else (CapsShape((16, 16), 32, 16), 8)
     for name in ROUTINGS:
-        found[f"{name}, conv 3×3"] = partial(_layer, partial(layers.convolutional, name, grid, batch))
-    for name, batch in (("tsai2020/inverted_simple", 8), ("sabour2017/capsnet", 128)):
-        size = {"batch": 2, "width": 0.05} if quick else {"batch": batch, "width": 1.0}
-        found[f"`{name}`, batch {batch}"] = partial(_network, name, **size)
+        found[f"{name}, conv 3×3"] = partial(layers.convolutional, name, grid, batch)
     return found
 
 
@@ -63,8 +68,8 @@ def _layer(build: Callable[[], layers.Case]) -> Ways:
     return Layer(layer, textbook.run), Layer(layer, layers.ours), below
 
 
-def _network(name: str, *, batch: float, width: float) -> Ways:
-    net = create_model(name, width=width)
+def _network(name: str, batch: int) -> Ways:
+    net = create_model(name)
     net.decoder = None
     assert isinstance(net, CapsNet)
-    return Scores(twin_of(net)), Scores(net), [torch.rand(int(batch), *card(name).image)]
+    return Scores(twin_of(net)), Scores(net), [torch.rand(batch, *card(name).image)]

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutants.fault import ROOT, Fault, planned
+from benchmarks.mutants.fault import ROOT, Fault, FaultError, planned
 from benchmarks.mutants.plant import Copy, preload
 from benchmarks.mutants.table import table
 
@@ -59,17 +59,23 @@ def _try(faults: list[Fault], part: int) -> None:
 
 def _check(faults: list[Fault]) -> None:
     """Every fault can be planted, and every module that does anything has enough of them."""
-    for fault in faults:
-        fault.planted()
-        for test in fault.tests:
-            if not (ROOT / test.partition("::")[0]).exists():
-                raise SystemExit(f"{fault.file}: there is no {test}")
+    wrong = [problem for fault in faults for problem in _problems(fault)]
+    print(*wrong, sep="\n", end="\n" * bool(wrong))
     chosen = Counter(fault.file for fault in faults if not fault.random)
     few = {name: chosen[name] for name in modules() if chosen[name] < FEWEST}
     for name, count in few.items():
         print(f"{name}: {count} of {FEWEST}")
-    print(f"{len(faults)} faults can be planted; {len(few)} modules have fewer than {FEWEST}")
-    raise SystemExit(bool(few))
+    print(f"{len(faults)} faults, {len(wrong)} problems; {len(few)} modules have fewer than {FEWEST}")
+    raise SystemExit(bool(few or wrong))
+
+
+def _problems(fault: Fault) -> list[str]:
+    missing = [test for test in fault.tests if not (ROOT / test.partition("::")[0]).exists()]
+    try:
+        fault.planted()
+    except (FaultError, SyntaxError) as error:
+        return [str(error), *missing]
+    return [f"{fault.file}: there is no {test}" for test in missing]
 
 
 def modules() -> list[str]:

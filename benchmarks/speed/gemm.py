@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from benchmarks.measure import Call, Effort, measure
 from benchmarks.speed.result import Mode, Row, Workload
 from torchcaps.ops import native
 
-PART, LIMIT = "peak", "gemm"
+PART, LIMIT, PASS = "peak", "gemm", "attend"
 
 
 def same_contraction(batch: int, weight: Tensor, mode: Mode) -> Call:
@@ -76,6 +76,12 @@ def workloads(*, quick: bool) -> Iterator[Workload]:
 
 
 def _rows(workload: str, s: Sizes, side: int, effort: Effort) -> Iterator[Row]:
+    for mode, calls, notes in beside(s, side):
+        yield Row(PART, workload, mode, measure(calls, effort), notes)
+
+
+def beside(s: Sizes, side: int) -> Iterator[tuple[Mode, dict[str, Call], dict[str, Any]]]:
+    """`attend` in both directions and a square matmul, on torch's default device, and how many operations they have."""
     left, right = torch.randn(side, side), torch.randn(side, side)
     u, w, query = torch.randn(s.i, s.x, s.a, s.m), torch.randn(s.i, s.x, s.j * s.y) * 0.1, _poses(s)
     given = (u, w, None, query, None, None, s.j, False)
@@ -85,9 +91,8 @@ def _rows(workload: str, s: Sizes, side: int, effort: Effort) -> Iterator[Row]:
         "train": (partial(torch.ops.torchcaps.attend_backward, *grads, *given), s.backward_flops()),
     }
     for mode, (call, flops) in passes.items():
-        costs = measure({LIMIT: partial(torch.matmul, left, right), "attend": call}, effort)
         notes = {"pass": "forward" if mode == "inference" else "backward", "flops": flops, "limit_flops": 2 * side**3}
-        yield Row(PART, workload, mode, costs, notes)
+        yield mode, {LIMIT: partial(torch.matmul, left, right), PASS: call}, notes
 
 
 def _poses(s: Sizes) -> Tensor:

@@ -19,15 +19,17 @@ from torchcaps.network import CapsNet, Model
 PART, MODELS, BF16 = "networks", "models", "torchcaps bf16"
 LARGEST_VOTES = 1 << 30  # bytes; training keeps the textbook's votes several times over
 MODES: tuple[Mode, ...] = ("train", "inference")
+CAPSNET = "sabour2017/capsnet"
+BATCHES = {"tsai2020/inverted_simple": 8, CAPSNET: 128, "gu2021/capsnet": 64}
+"""The networks of the issue."""
 
 
 def workloads(*, quick: bool) -> Iterator[Workload]:
     """The networks of the issue. Without bf16 in hardware a bf16 convolution is emulated: small batches there."""
     width = 0.1 if quick else 1.0
-    capsnet, large, attention = "sabour2017/capsnet", "gu2021/capsnet", "tsai2020/inverted_simple"
     emulated = not machine(quick=quick)["bf16"]
-    single = ((attention, 8, False), (capsnet, 128, False), (large, 64, False))
-    for name, batch, bf16 in (*single, (capsnet, 8 if emulated else 128, True)):
+    single = [(name, batch, False) for name, batch in BATCHES.items()]
+    for name, batch, bf16 in (*single, (CAPSNET, 8 if emulated else BATCHES[CAPSNET], True)):
         title = f"{name}, bf16" if bf16 else name
         size = 4 if quick else batch
         yield Workload(PART, title, partial(_rows, PART, title, name, size, width=width, bf16=bf16))
@@ -54,9 +56,9 @@ def _rows(
     optimiser = torch.optim.Adam(net.parameters(), lr=0.0, fused=True)  # a step's work, but the weights stay
     effort = effort.brief() if part == MODELS else effort
     for mode in MODES:
-        calls = {key: _call(mode, each, images, labels, optimiser) for key, each in nets.items()}
+        calls = {key: call(mode, each, images, labels, optimiser) for key, each in nets.items()}
         if bf16:
-            calls[BF16] = _call(mode, net, images, labels, optimiser, bf16=True)
+            calls[BF16] = call(mode, net, images, labels, optimiser, bf16=True)
         yield Row(part, workload, mode, measure(calls, effort), notes)
 
 
@@ -71,14 +73,14 @@ def _outputs(net: Model, images: Tensor) -> tuple[Tensor, ...]:
     return parse.scores, parse.capsules[-1].pose
 
 
-def _call(
+def call(
     mode: Mode, net: Model, images: Tensor, labels: Tensor, optimiser: torch.optim.Optimizer, *, bf16: bool = False
 ) -> Call:
     """A training step with the network's own loss, its decoder and Adam; or class scores."""
     targets = multi_hot(labels, card(net.recipe["name"]).classes)
 
     def precision() -> Any:
-        return torch.autocast("cpu", dtype=torch.bfloat16) if bf16 else nullcontext()
+        return torch.autocast(images.device.type, dtype=torch.bfloat16) if bf16 else nullcontext()
 
     def train() -> None:
         net.train()

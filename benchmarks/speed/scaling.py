@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from benchmarks.measure import Effort
-from benchmarks.speed.layers import compare, connected
+from benchmarks.speed.layers import Case, compare, connected
 from benchmarks.speed.result import Row, Workload
 from torchcaps.types import CapsShape
 
@@ -25,9 +25,14 @@ def workloads(*, quick: bool) -> Iterator[Workload]:
             yield Workload(PART, f"{axis} {value}", partial(_rows, axis, value))
 
 
-def _rows(axis: str, value: int, effort: Effort) -> Iterator[Row]:
+def case(axis: str, value: int) -> Case:
+    """The layer at a point, and its children."""
     size = {**BASE, axis: value}
     children = CapsShape((1, 1), size["children"], size["dimension"])
-    layer, below = connected("dynamic", children, size["parents"], size["dimension"], size["batch"])
+    return connected("dynamic", children, size["parents"], size["dimension"], size["batch"])
+
+
+def _rows(axis: str, value: int, effort: Effort) -> Iterator[Row]:
+    layer, below = case(axis, value)
     for row in compare(PART, f"{axis} {value}", layer, below, effort.brief()):
         yield row._replace(notes={**row.notes, "axis": axis, "value": value})

@@ -51,6 +51,9 @@ def test_picture_and_json(found):
     page = figure(found)
     [axes] = page.axes
     assert [list(line.get_xdata()) for line in axes.lines] == [[0.0, 0.1, 0.2]] * 2  # in order, from the clean ones
+    for line, name in zip(axes.lines, ("noise", "fgsm"), strict=True):
+        by_eps = {point.at: point.found.score.value for point in found.curves[name]}
+        assert list(line.get_ydata()) == [found.clean.score.value, by_eps[0.1], by_eps[0.2]]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["noise", "fgsm"]
     assert axes.get_xlabel() == "eps (L∞ ≤ eps, images from 0 to 1, clipped)"
     assert Result.from_json(found.to_json()) == found

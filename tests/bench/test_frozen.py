@@ -27,3 +27,12 @@ def test_every_claim_is_one_id_and_a_sentence():
             assert re.fullmatch(r"[a-z][a-z0-9_]*", name)
             assert sentence[0].isupper()
             assert sentence[-1] in ".)"
+
+
+def test_sentences_are_read_as_they_are_written():
+    assert "odd, f(−u) = −f(u), and" in frozen()["peer2021/theorems"]["rba"]
+
+
+def test_a_user_may_add_claims_of_an_artefact_of_their_own(monkeypatch):
+    monkeypatch.setitem(frozen(), "mine/first", {"better": "Mine is better."})
+    assert frozen()["mine/first"]["better"] == "Mine is better."

@@ -1,10 +1,14 @@
 """Results on disk."""
 
+import hashlib
 import json
+import os
 import subprocess
 import sys
+import threading
 
 import pytest
+from filelock import FileLock
 
 from torchcaps.bench import store
 
@@ -81,6 +85,61 @@ def test_duckdb_reads_them(tmp_path):
     store.append(tmp_path / "b.jsonl", line("two", artefact="gu2021/table1", numbers={"x": 0.75}))
     sql = "select artefact, sum(seconds), avg((numbers->>'x')::double) from results group by 1"
     assert store.query(tmp_path, sql).fetchall() == [("gu2021/table1", 3.0, 0.5)]
+
+
+def test_a_result_is_on_disk_when_it_is_called_stored(tmp_path, monkeypatch):
+    path, synced = tmp_path / "a.jsonl", []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(path.read_bytes()))
+    store.append(path, line("one"))
+    store.append(path, line("two"))
+    assert [text.count(b"\n") for text in synced] == [1, 2]
+
+
+def test_data_that_could_not_be_had_outranks_a_failure(tmp_path):
+    for order, states in enumerate([("unavailable", "failed", "failed"), ("failed", "unavailable", "failed")]):
+        for state in states:
+            store.append(tmp_path / f"{order}.jsonl", line(f"job {order}", state=state, finished="2026"))
+    assert [one["state"] for one in store.results(tmp_path)[0].values()] == ["unavailable", "unavailable"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"format": 1, "name": "x", "state": "done"}, "its checksum differs"),
+        ({"format": 2, "name": "x", "state": "done", "check": None}, "not a result of format 1"),
+        ({"name": "x", "state": "done", "check": None}, "not a result of format 1"),
+        (["x"], "not a result of format 1"),
+    ],
+)
+def test_a_line_of_another_kind_is_not_believed(tmp_path, fields, why):
+    if isinstance(fields, dict) and "check" in fields:
+        body = {name: value for name, value in fields.items() if name != "check"}
+        fields["check"] = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
+    (tmp_path / "a.jsonl").write_text(json.dumps(fields) + "\n")
+    lines, problems = store.read(tmp_path / "a.jsonl")
+    assert lines == []
+    assert [why in str(problem) for problem in problems] == [True]
+
+
+def test_a_writer_waits_for_the_one_before(tmp_path):
+    path = tmp_path / "a.jsonl"
+    writer = threading.Thread(target=store.append, args=(path, line("one")))
+    with FileLock(path.with_suffix(".lock")):
+        writer.start()
+        writer.join(0.2)
+        assert not path.exists()
+    writer.join(20)
+    assert [one["name"] for one in store.read(path)[0]] == ["one"]
+
+
+def test_what_was_set_aside_before_stays(tmp_path):
+    path = tmp_path / "a.jsonl"
+    for noise in ("first", "second"):
+        path.write_text(noise + "\n")
+        store.append(path, line("one"))
+        store.set_aside(store.read(path)[1])
+        assert [one["name"] for one in store.read(path)[0]] == ["one"]
+    assert path.with_suffix(".damaged").read_text().splitlines() == ["first", "second"]
 
 
 def test_two_processes_may_write_at_once(tmp_path):

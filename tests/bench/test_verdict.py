@@ -247,6 +247,49 @@ def test_rows_judged_on_other_images_are_not_compared():
     assert word(greater("a", "b", "accuracy"), found) == "undecided"
 
 
+def test_one_of_many_alternatives_must_be_true_beyond_their_number():
+    values = {"a": [0.10, 0.16, 0.11, 0.2], "b": [0.0] * 4, "c": [1.0, 1.01, 1.02, 1.03]}
+    found = results(values, on="x")
+    true, false = greater("a", "b", "x"), greater("a", "c", "x")
+    assert word(some(true, false), results({**values, "a": [0.1, 0.101, 0.1, 0.1]}, on="x")) == "reproduced"
+    assert word(true, found) == "reproduced"
+    assert word(some(true, *[false] * 19), found) == "undecided"
+
+
+def test_one_row_above_the_ceiling_is_compared():
+    found = results({"a": 0.999, "b": 0.9}, images=10_000, spread=0.0002)
+    assert word(greater("a", "b", "accuracy"), found) == "reproduced"
+
+
+def test_a_row_that_may_be_above_chance_is_compared():
+    at = np.arange(10_000) % 100
+    rows = {
+        name: [Number.share(at < share - less, 10) for share in (16, 21, 26)] for name, less in (("a", 0), ("b", 2))
+    }
+    found = results(rows)
+    low, high = judge(above("a", 0.0, "accuracy"), found).interval
+    assert low < 0.2 < high
+    assert word(greater("a", "b", "accuracy"), found) == "reproduced"
+
+
+def test_far_below_is_not_alike():
+    found = results({"a": 0.3, "b": 0.9})
+    assert word(alike("a", "b", "accuracy", margin=0.02), found) == "refuted"
+
+
+def test_counted_numbers_must_agree_in_every_seed():
+    found = results({"a": [100.0, 101.0]}, on="parameters")
+    assert word(counted(At("a", "parameters"), "==", 100.0), found) == "refuted"
+    assert word(counted(At("a", "parameters"), "<=", 101.0), found) == "reproduced"
+
+
+def test_parts_that_are_not_run_outrank_those_that_are_undecided():
+    found = results({"a": [0.1, 0.9, 0.4], "b": [0.2, 0.3, 0.8]}, on="x")
+    verdict = judge(every(greater("a", "b", "x"), greater("a", "c", "x")), found)
+    assert [member.word for member in verdict.members] == ["undecided", "not run"]
+    assert verdict.word == "not run"
+
+
 CLAIMS = {
     "difference": greater("a", "b", "accuracy"),
     "trend": rises(["a", "b", "c"], "accuracy"),

@@ -1,5 +1,7 @@
 """Generated samples: statistics, ranges, no ink lost, and dependence on (seed, epoch, index) alone."""
 
+import math
+
 import kornia
 import pytest
 import torch
@@ -7,7 +9,6 @@ import torch
 from tests.elsewhere import DEVICE, Elsewhere, SecondDevice
 from torchcaps.data import GENERATORS, Augmented, Balanced, Overlapping, Sign, Stored, Strength, load, warp
 from torchcaps.data._random import bits, integers, permutation, uniform
-from torchcaps.data.augment import shifted
 from torchcaps.data.glyphs import load_glyphs
 from torchcaps.train.near import near
 
@@ -59,8 +60,12 @@ def test_placed_digits_are_whole_and_everywhere(digits):
     batch = data.batch(torch.arange(600))
     ink = digits.batch(torch.arange(600)).images.sum((1, 2, 3))
     torch.testing.assert_close(batch.images.sum((1, 2, 3)), ink)
-    rows = (batch.images.amax((1, 3)) > 0).float().argmax(-1) - (digits.images.amax((1, 3)) > 0).float().argmax(-1)
-    assert sorted(rows.unique().tolist()) == list(range(13))
+    places = []
+    for other in (3, 2):  # how far down, how far right
+        lit = [(images.amax((1, other)) > 0).float().argmax(-1) for images in (batch.images, digits.images)]
+        places.append(lit[0] - lit[1])
+        assert sorted(places[-1].unique().tolist()) == list(range(13))
+    assert torch.stack(places).float().corrcoef()[0, 1].abs() < 0.15
     with pytest.raises(ValueError, match="canvas=20 is not allowed: the images are 28×28"):
         load("placed_mnist", source=digits, canvas=20)
 
@@ -94,6 +99,60 @@ def test_affine_strengths_are_as_stated(digits):
     assert 7.99 < shift.abs().max() <= 8.0
 
 
+def by_hand(rotation, shear, scale, shift, point):
+    """Where one point goes, in numbers alone: scaled, slanted, turned, moved."""
+    x, y = point[0] * scale[0], point[1] * scale[1]
+    x, y = x + y * math.tan(math.radians(shear)), y
+    cos, sin = math.cos(math.radians(rotation)), math.sin(math.radians(rotation))
+    return [cos * x - sin * y + shift[0], sin * x + cos * y + shift[1]]
+
+
+def test_a_warp_is_the_one_written_out_by_hand():
+    drawn = torch.rand(20, 6, dtype=torch.double) - 0.5
+    parts = [drawn[:, 0] * 90, drawn[:, 1] * 80, 1 + drawn[:, 2:4], drawn[:, 4:] * 9]
+    chosen = warp.compose(*parts)
+    for k in range(20):
+        rotation, shear, scale, shift = (part[k].tolist() for part in parts)
+        for point in ([1.0, 0.0], [0.0, 1.0], [-3.0, 2.0]):
+            found = chosen.matrix[k] @ torch.tensor(point, dtype=torch.double) + chosen.shift[k]
+            assert found.tolist() == pytest.approx(by_hand(rotation, shear, scale, shift, point))
+
+
+def test_the_default_strength_and_what_is_drawn_apart():
+    """That of the paper; rotation, shear, both scales and both shifts know nothing of each other."""
+    assert Strength() == (20.0, 45.0, (0.8, 1.2), 8.0)
+    seen, real = [], warp.compose
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(warp, "compose", lambda *parts: seen.append(parts) or real(*parts))
+        warp.draw(Strength(), 0, 0, torch.arange(20_000))
+    [(rotation, shear, scale, shift)] = seen
+    numbers = torch.stack([rotation, shear, *scale.unbind(-1), *shift.unbind(-1)])
+    assert (numbers.corrcoef() - torch.eye(6)).abs().max() < 0.04
+    widths = [40.0, 90.0, 0.4, 0.4, 16.0, 16.0]
+    assert (numbers.amax(1) - numbers.amin(1)).tolist() == pytest.approx(widths, rel=0.01)
+    assert numbers.mean(1).tolist() == pytest.approx([0, 0, 1, 1, 0, 0], abs=1)
+
+
+def test_affine_digits_have_the_first_warp_that_keeps_their_ink(digits):
+    """Each of eight tried in turn on the ink's own pixels; the last is shrunk if it does not keep it either."""
+    data, index = load("affine_mnist", source=digits, canvas=34), torch.arange(60)
+    chosen = data.warps(index, 2)
+    tries = [warp.draw(Strength(), 0, 2, index, stream=k) for k in range(1, 9)]
+    taken = []
+    for k in range(60):
+        rows, columns = digits.images[k, 0].nonzero().T
+        sides = [(rows.min() - 14.5, rows.max() - 12.5), (columns.min() - 14.5, columns.max() - 12.5)]
+        corners = torch.tensor([(x, y) for x in sides[1] for y in sides[0]])
+        reach = [float((corners @ t.matrix[k].T + t.shift[k]).abs().max()) for t in tries]
+        which = next((n for n, far in enumerate(reach) if far <= 17), 7)
+        shrink = min(1.0, 17 / reach[which])
+        torch.testing.assert_close(chosen.matrix[k], tries[which].matrix[k] * shrink)
+        torch.testing.assert_close(chosen.shift[k], tries[which].shift[k] * shrink)
+        taken.append((which, shrink < 1))
+    assert {which for which, _ in taken} >= {0, 1, 2}
+    assert (7, True) in taken
+
+
 def test_warps_agree_with_kornia(digits):
     images = digits.batch(torch.arange(50)).images
     chosen = warp.draw(Strength(), 0, 0, torch.arange(50))
@@ -120,6 +179,22 @@ def test_overlapping_pairs(digits):
     partners = torch.cat([data.batch(torch.arange(1800), e).labels[:, 1] for e in range(20)])
     share = partners.bincount(minlength=10) / len(partners)
     assert (share - 0.1).abs().max() < 0.03
+
+
+def test_objects_of_a_pair_are_what_their_labels_say_at_places_of_their_own():
+    """Images that are told by their grey, in frames that are told by their corner."""
+    greys = torch.arange(40, dtype=torch.uint8)[:, None, None, None] * 3 + 100
+    squares = Stored(greys.expand(40, 1, 6, 6).contiguous(), torch.arange(40) % 4, tuple("abcd"))
+    batch = Overlapping(squares, pairs=25, seed=2).batch(torch.arange(1000), 3)
+    which = ((batch.singles.amax((2, 3, 4)) * 255 - 100) / 3).round().long()
+    assert torch.equal(which[:, 0], torch.arange(1000) // 25)
+    assert torch.equal(which % 4, batch.labels)
+    lit = batch.singles[:, :, 0] > 0
+    assert (lit.sum((2, 3)) == 36).all()
+    places = [lit.any(3).float().argmax(-1), lit.any(2).float().argmax(-1)]
+    numbers = torch.stack([place[:, k] for place in places for k in range(2)])
+    assert all(sorted(row.unique().tolist()) == list(range(9)) for row in numbers)
+    assert (numbers.float().corrcoef() - torch.eye(4)).abs().max() < 0.12
 
 
 def test_diverse_pairs_hold_a_sixth_of_singles(digits):
@@ -157,21 +232,37 @@ def test_splits_are_disjoint_and_complete(no_shape_checks):
         Stored(torch.zeros(3, 1, 1, 1, dtype=torch.uint8), torch.zeros(2).long(), ("a",))
 
 
-def test_augmentation(digits):
-    data = Augmented(digits, shift=2, flip=True)
-    index = torch.arange(600)
-    plain, once = digits.batch(index).images, data.batch(index, 1).images
-    moves = [(dy, dx, f) for dy in range(-2, 3) for dx in range(-2, 3) for f in (False, True)]
-    candidates = torch.stack([
-        (lambda s: s.flip(-1) if f else s)(shifted(plain, torch.tensor([[dy, dx]]).expand(600, 2), 2))
-        for dy, dx, f in moves
-    ])  # fmt: skip
-    hits = (candidates == once).flatten(2).all(-1)
-    assert hits.any(0).all()
-    assert hits.any(1).all()
-    assert torch.equal(once[5:9], data.batch(index[5:9], 1).images)
+def moved(image, down, right, *, mirrored):
+    """One image shifted, then mirrored, pixel by pixel."""
+    h, w = image.shape[-2:]
+    found = torch.zeros_like(image)
+    for y in range(h):
+        for x in range(w):
+            if 0 <= y - down < h and 0 <= x - right < w:
+                found[..., y, w - 1 - x if mirrored else x] = image[..., y - down, x - right]
+    return found
+
+
+def test_augmentation_by_hand_in_every_epoch(digits):
+    """All 18 moves by one pixel, with and without mirror, all drawn, and drawn anew for every image and epoch."""
+    images = torch.randint(1, 256, (300, 1, 4, 5), dtype=torch.uint8)
+    data = Augmented(Stored(images, torch.zeros(300).long(), ("a",), seed=5), shift=1, flip=True)
+    moves = [(dy, dx, f) for dy in (-1, 0, 1) for dx in (-1, 0, 1) for f in (False, True)]
+    epochs = []
+    for epoch in range(3):
+        found = (data.batch(torch.arange(300), epoch).images * 255).round().byte()
+        candidates = torch.stack([moved(images, dy, dx, mirrored=f) for dy, dx, f in moves])
+        hits = (candidates == found).flatten(2).all(-1)
+        assert (hits.sum(0) == 1).all()
+        epochs.append(torch.tensor(moves)[hits.float().argmax(0)].float())
+        assert len(epochs[-1].unique(dim=0)) == 18
+    numbers = torch.cat(epochs, 1).T
+    assert (numbers.corrcoef() - torch.eye(9)).abs().max() < 0.2
+    unmirrored = Augmented(Stored(images, torch.zeros(300).long(), ("a",)), shift=0)
+    assert torch.equal((unmirrored.batch(torch.arange(300)).images * 255).round().byte(), images)
+    assert torch.equal(data.batch(torch.arange(5, 9), 1).images, data.batch(torch.arange(300), 1).images[5:9])
     with pytest.raises(ValueError, match="are not augmented"):
-        Augmented(Overlapping(digits)).batch(index)
+        Augmented(Overlapping(digits)).batch(torch.arange(3))
 
 
 def test_random_numbers_are_uniform_and_independent():

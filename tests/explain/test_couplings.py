@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from tests.explain.networks import IMAGE, convolutional
 from torchcaps.explain import figure_of_couplings, into_class, parse_trees
 from torchcaps.models import create_model
 
@@ -62,3 +63,29 @@ def test_a_network_without_capsules_has_none():
     [tree] = parse_trees(create_model("chen2019/lenet"), torch.rand(1, 1, 28, 28))
     assert into_class(tree, 0) == []
     assert len(figure_of_couplings(tree, torch.rand(1, 28, 28), 0).axes) == 1
+
+
+def test_padding_leads_nowhere_and_the_figure_shows_what_was_found():
+    """Windows that reach beyond the grid; images that are no squares."""
+    net, image = convolutional(), torch.rand(1, *IMAGE)
+    net.layers[1].weight.data.mul_(20)
+    [tree] = parse_trees(net, image, ["ant", "bee", "cat"])
+    real, alike = naive(tree, 1, lambda edge: edge.coupling), naive(tree, 1, lambda edge: 1 / 3)
+    primary, hidden = grids = [
+        (torch.zeros(layer.grid), torch.zeros(layer.grid)) for layer in tree.structure.layers[:2]
+    ]
+    for node in (node for node in tree.nodes() if node.layer < 2):
+        for grid, found in zip(grids[node.layer], (real, alike), strict=True):
+            grid[node.row, node.column] += found.get(node[:4], 0.0)
+    for into, (weight, uniform) in zip(into_class(tree, 1), (hidden, primary), strict=True):
+        torch.testing.assert_close(into.weight.sum(-1).float(), weight)
+        torch.testing.assert_close(into.uniform.sum(-1).float(), uniform)
+    page = figure_of_couplings(tree, image[0], 1)
+    shown = [axes for axes in page.axes if axes.get_title()]
+    assert [axes.get_title() for axes in shown] == ["bee", "from primary to bee", "from hidden 1 to bee"]
+    for axes, (weight, uniform) in zip(shown[1:], grids, strict=True):
+        photograph, over = axes.images
+        assert tuple(over.get_extent()) == tuple(photograph.get_extent())
+        wanted = (weight / uniform.clamp_min(1e-12)).clamp(0.25, 4)
+        torch.testing.assert_close(torch.as_tensor(over.get_array()).float(), wanted)
+        assert wanted.max() > 1.1 > 0.9 > wanted.min()

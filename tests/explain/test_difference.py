@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from tests.explain import networks
 from tests.explain.networks import IMAGE, convolutional
-from torchcaps.explain import Layer, Link, Structure, Tree, difference, parse_trees
+from torchcaps.explain import difference, parse_trees
 from torchcaps.models import create_model
 from torchcaps.routing import EM, Dynamic, InvertedAttention, Trainable
 
@@ -44,12 +45,8 @@ def test_it_is_that_of_the_twin(routing, competition):
     assert difference(one, one).value == 0
 
 
-def by_hand(coupling, strength=(1.0, 1.0), shares=True):
-    structure = Structure(
-        (Layer("primary", (1, 1), 2), Layer("classes", (1, 1), 2)), (Link((1, 1), shares=shares),), ("a", "b")
-    )
-    values = (torch.tensor([[strength]]).double(), torch.ones(1, 1, 2).double())
-    return Tree(structure, values, tuple(v < 0 for v in values), (torch.tensor([[coupling]]).double(),))
+def by_hand(coupling, strength=(1.0, 1.0)):
+    return networks.by_hand(coupling, strength=[strength, (1.0, 1.0)])
 
 
 def test_known_answers():

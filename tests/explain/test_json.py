@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from tests.explain.networks import IMAGE, convolutional
+from tests.explain.networks import IMAGE, by_hand, convolutional
 from torchcaps.explain import Layer, Link, Structure, Tree, grow, parse_trees
 from torchcaps.types import Capsules, Parse
 from torchcaps.windows import Windows
@@ -90,6 +90,16 @@ def test_any_parse_survives_json(data):
         same(Tree.from_json(json.loads(text)), tree)
         for k, coupling in enumerate(parse.couplings):
             torch.testing.assert_close(tree.couplings[k], coupling[b].double(), rtol=0, atol=0, equal_nan=True)
+
+
+def test_what_is_no_number_is_null():
+    coupling = [[math.inf, 0.5], [-math.inf, math.nan]]
+    tree = by_hand(coupling, strength=[[1.0, math.inf], [0.25, 0.5]])
+    stored = json.loads(json.dumps(tree.to_json(), allow_nan=False))
+    assert stored["couplings"] == [[None, 0.5, None, None]]
+    assert stored["strength"] == [[1.0, None], [0.25, 0.5]]
+    found = Tree.from_json(stored)
+    assert found.couplings[0].isnan().tolist() == [[[[True, False], [True, True]]]]
 
 
 def test_records_of_pydantic_may_hold_trees():

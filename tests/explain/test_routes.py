@@ -5,8 +5,17 @@ import math
 import pytest
 import torch
 
-from tests.explain.networks import IMAGE, convolutional
-from torchcaps.explain import describe, parse_trees, strongest_edges, strongest_routes
+from tests.explain.networks import IMAGE, by_hand, convolutional
+from torchcaps.explain import (
+    Layer,
+    Link,
+    Structure,
+    Tree,
+    describe,
+    parse_trees,
+    strongest_edges,
+    strongest_routes,
+)
 from torchcaps.routing import Dynamic, InvertedAttention, Trainable
 
 
@@ -71,3 +80,55 @@ def test_a_description_of_a_padded_network_has_places():
     assert all(0 <= entry["row"] < 2 and 0 <= entry["column"] < 2 for entry in told["couplings"])
     assert [route["capsules"][-1] for route in told["routes"]] == [{"class": "owl"}] * 5
     assert told["layers"][-1]["most_active"][0]["class"] in ("cat", "dog", "owl")
+
+
+def test_routes_through_a_hidden_grid_that_is_not_square():
+    structure = Structure(
+        (Layer("primary", (2, 3), 2), Layer("hidden 1", (2, 3), 2), Layer("classes", (1, 1), 2)),
+        (Link((1, 1)), Link((2, 3))),
+        ("a", "b"),
+    )
+    strength = tuple(torch.rand(*layer.grid, layer.types).double() for layer in structure.layers)
+    couplings = (torch.rand(2, 3, 2, 2).double(), torch.rand(1, 1, 12, 2).double())
+    tree = Tree(structure, strength, tuple(s < 0 for s in strength), couplings)
+    for label in range(2):
+        ways, flows = every_route(tree, label)
+        best = sorted(zip(flows, ways, strict=True), key=lambda pair: -pair[0])
+        found = strongest_routes(tree, label, 24)
+        assert [route.flow for route in found] == pytest.approx([flow for flow, _ in best])
+        assert [(list(route.nodes), list(route.couplings)) for route in found] == [way for _, way in best]
+
+
+def test_padding_takes_no_place_of_negative_edges():
+    [tree] = parse_trees(convolutional(Trainable), torch.rand(1, *IMAGE))
+    couplings = (tree.couplings[0], -tree.couplings[1].abs() - 0.1)
+    down = Tree(tree.structure, tree.strength, tree.dead, couplings)
+    into = sorted((e for e in down.edges() if e.parent.layer == 2 and e.parent.type == 1), key=lambda e: -e.coupling)
+    assert strongest_edges(down, 1, 5) == into[:5]
+    assert into[0].coupling < 0
+
+
+def test_what_is_told_of_a_tree_is_in_it():
+    """Primary capsules on 4×3, so that rows and columns are not the same."""
+    [tree] = parse_trees(convolutional(), 4 * torch.rand(1, *IMAGE), ["cat", "dog", "owl"])
+    told = describe(tree, 2, 4)
+    assert [(layer["grid"], layer["types"]) for layer in told["layers"]] == [([4, 3], 2), ([2, 2], 3), ([1, 1], 3)]
+    for depth, layer in enumerate(told["layers"]):
+        best = sorted(tree.level(depth), key=lambda node: -node.strength)[:4]
+        for entry, node in zip(layer["most_active"], best, strict=True):
+            place = {"row": node.row, "column": node.column, "type": node.type} if depth < 2 else {}
+            name = {"class": ("cat", "dog", "owl")[node.type]} if depth == 2 else {}
+            assert entry == {**place, **name, "activation": node.strength}
+    for entry, edge in zip(told["couplings"], strongest_edges(tree, 2, 4), strict=True):
+        _, row, column, kind, strength, _ = edge.child
+        wanted = {"row": row, "column": column, "type": kind, "coupling": edge.coupling, "activation": strength}
+        assert entry == wanted
+    for entry, route in zip(told["routes"], strongest_routes(tree, 2, 4), strict=True):
+        assert (entry["flow"], entry["couplings"]) == (route.flow, list(route.couplings))
+        assert entry["capsules"][0] == dict(zip(("row", "column", "type"), route.nodes[0][1:4], strict=True))
+
+
+@pytest.mark.parametrize(("shares", "uniform"), [((False, True), 1 / 3), ((True, False), None)])
+def test_whether_classes_share_is_asked_of_the_last_layer(shares, uniform):
+    tree = by_hand([[0.5, 0.5], [1.0, 0.0]], [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]], shares=shares)
+    assert describe(tree, 0)["uniform"] == uniform

@@ -37,5 +37,9 @@ def test_a_summary_cannot_be_compared():
     one, two = (summarise(tree) for tree in parse_trees(convolutional(), torch.rand(2, *IMAGE)))
     with pytest.raises(ValueError, match="not shares of a child"):
         difference(one, two)
+    by_place = [summarise(tree, "position") for tree in parse_trees(convolutional(), torch.rand(2, *IMAGE))]
+    assert [[link.shares for link in tree.structure.links] for tree in by_place] == [[False, False]] * 2
+    with pytest.raises(ValueError, match="not shares of a child"):
+        difference(*by_place)
     with pytest.raises(ValueError, match="by='class' is not allowed"):
         summarise(one, "class")

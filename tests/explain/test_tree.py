@@ -7,9 +7,11 @@ import torch
 
 from tests.explain.networks import IMAGE, convolutional
 from torchcaps.explain import Structure, grow, parse_trees
-from torchcaps.functional import length
+from torchcaps.functional import identity, length
 from torchcaps.infer import infer
+from torchcaps.layers import ActivationHead, CapsuleLayer, PrimaryCapsules
 from torchcaps.models import create_model
+from torchcaps.network import CapsNet
 from torchcaps.routing import Dynamic, InvertedAttention, SelfRouting, Trainable
 
 
@@ -113,6 +115,38 @@ def test_what_a_structure_says_of_a_routing():
     assert not any(link.shares for link in Structure.of(convolutional(Trainable)).links)
     layers = Structure.of(convolutional(InvertedAttention)).layers
     assert [layer.measure for layer in layers] == ["activation", "length", "length"]
+
+
+@pytest.mark.parametrize(
+    ("activation", "squash", "measure"),
+    [
+        ("length", None, "activation"),
+        ("length", identity, "length"),
+        ("learned", identity, "activation"),
+        ("one", None, "length"),
+    ],
+)
+def test_lengths_of_poses_that_are_not_squashed_are_no_activations(activation, squash, measure):
+    given = {} if squash is None else {"squash": squash}
+    primary = PrimaryCapsules(IMAGE, n=2, d=4, activation=activation, **given)
+    top = CapsuleLayer(primary.shape_out, n=3)
+    net = CapsNet(torch.nn.Identity(), primary, [top], ActivationHead(top.shape_out))
+    assert [layer.measure for layer in Structure.of(net).layers] == [measure, "activation"]
+    images = torch.rand(1, *IMAGE)
+    [tree] = parse_trees(net, images)
+    below, above = infer(net, images, record="last").capsules
+    told = below.act if measure == "activation" else length(below.pose)
+    torch.testing.assert_close(tree.strength[0].float(), told[0])
+    torch.testing.assert_close(tree.strength[1].float(), above.act[0])
+
+
+def test_couplings_of_mixed_up_positions_are_no_shares():
+    """tsai2020's released code mixes positions up where a layer has more than one."""
+    primary = PrimaryCapsules(IMAGE, n=2, d=4)
+    first = CapsuleLayer(primary.shape_out, n=3, window=2, compat="apple")
+    top = CapsuleLayer(first.shape_out, n=3, compat="apple")
+    net = CapsNet(torch.nn.Identity(), primary, [first, top], ActivationHead(top.shape_out))
+    assert [link.shares for link in Structure.of(net).links] == [False, True]
 
 
 def test_names_must_fit_and_couplings_be_recorded():

@@ -35,6 +35,8 @@ def ask(app, base="http://127.0.0.1:8765", **options):
         ("http://127.0.0.1:8765", {"origin": "http://evil.example"}, 403),
         ("http://127.0.0.1:8765", {"origin": "https://127.0.0.1:8765"}, 403),
         ("http://127.0.0.1:8765", {"origin": "null"}, 403),
+        ("http://localhost:8765", {"origin": "http://localhost:87650"}, 403),
+        ("http://localhost:8765", {"origin": "http://localhost:8765.evil.example"}, 403),
     ],
 )
 def test_only_its_own_page_may_ask(base, headers, status):
@@ -43,7 +45,10 @@ def test_only_its_own_page_may_ask(base, headers, status):
     if status == 403:
         assert "may not ask here" in response.json()["detail"] or "is served to" in response.json()["detail"]
     else:
-        assert "default-src 'self'" in response.headers["content-security-policy"]
+        rules = {rule.split()[0]: rule.split()[1:] for rule in response.headers["content-security-policy"].split(";")}
+        assert rules["default-src"] == ["'self'"]
+        assert rules["frame-ancestors"] == ["'none'"]
+        assert response.headers["x-content-type-options"] == "nosniff"
 
 
 def test_on_another_address_every_host_may_ask_but_no_other_page():
@@ -94,6 +99,18 @@ def test_a_queue_that_is_full_says_so_and_empties_again():
             assert (await client.get("/")).status_code == 200
 
     anyio.run(many)
+
+
+def test_a_request_that_fails_leaves_the_queue():
+    async def broken(scope, receive, send):
+        raise RuntimeError("broken")
+
+    app = Guard(broken, hosts=HOSTS, queue=1)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="broken"):
+            ask(app)
+    app.app = hello
+    assert ask(app).status_code == 200
 
 
 def test_who_never_finishes_a_body_is_not_waited_for(monkeypatch):

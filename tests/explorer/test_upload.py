@@ -38,8 +38,9 @@ def test_another_is_made_to_fit():
         (b"<svg/>", "not PNG, JPEG"),
         (as_png(Image.effect_noise((40, 40), 99))[:200], "cannot be read as a picture: damaged"),
         (as_png(Image.new("L", (5000, 1))), "5000×1 pixels, and 4096×4096 are allowed"),
+        (as_png(Image.new("L", (1, 5000))), "1×5000 pixels, and 4096×4096 are allowed"),
     ],
-    ids=["empty", "another kind", "half a file", "too wide"],
+    ids=["empty", "another kind", "half a file", "too wide", "too high"],
 )
 def test_what_is_no_picture_is_refused_in_a_word(data, why):
     with pytest.raises(ValueError, match=why):

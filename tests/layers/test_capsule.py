@@ -197,3 +197,9 @@ def test_channels_last_leaves_the_weight_alone():
     layer = CapsuleLayer(CapsShape((2, 2), 2, 4), 3, routing=Uniform)
     stride = layer.weight.stride()
     assert layer.to(memory_format=torch.channels_last).weight.stride() == stride
+
+
+def test_the_vote_bias_begins_at_a_tenth_and_follows_the_deviation_asked_for():
+    build = partial(CapsuleLayer, CapsShape((2, 2), 2, 4), 3, 5, vote_bias=True)
+    assert torch.equal(build().bias, torch.full((3, 5), 0.1))
+    assert torch.equal(build(init_std=0.7).bias, torch.full((3, 5), 0.7))

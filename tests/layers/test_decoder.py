@@ -49,3 +49,40 @@ def test_perturbing_one_dimension(kind):
     torch.testing.assert_close(moved[2], by_hand)
     with pytest.raises(ValueError, match="dim=6 is not allowed: a class capsule has dimensions 0 to 5"):
         decoder.perturb(seen, labels, 6, torch.tensor([0.1]))
+
+
+def test_pixels_lie_channel_by_channel_row_by_row_and_between_0_and_1():
+    """As in the weights that are shipped: number k is of channel k // 63, row k // 7 % 9, column k % 7."""
+    decoder = DenseDecoder(CLASSES, IMAGE)
+    last = decoder.net[4]
+    last.weight.data.zero_()
+    last.bias.data = torch.linspace(-200, 200, 2 * 9 * 7)
+    drawn = decoder(parse(1))[0]
+    for k, value in enumerate(last.bias.tolist()):
+        expected = torch.tensor(value).sigmoid()
+        torch.testing.assert_close(drawn[k // 63, k // 7 % 9, k % 7], expected)
+    assert drawn.min() >= 0
+    assert drawn.max() <= 1
+
+
+def test_a_class_is_drawn_by_its_score_and_not_by_its_length():
+    decoder, seen = DenseDecoder(CLASSES, IMAGE), parse()
+    seen = seen._replace(scores=-seen.scores)
+    shortest = seen.capsules[0].act[:, 0, 0].argmin(-1)
+    assert torch.equal(decoder(seen), decoder(seen, shortest))
+
+
+def test_an_image_that_four_does_not_divide_is_cut_on_the_right_and_below():
+    """9×7 from a map of 12×8."""
+    decoder = ConvDecoder(CLASSES, IMAGE)
+    decoder.net = Numbered()
+    drawn = decoder(parse(1))[0, 0]
+    assert torch.equal(drawn, torch.arange(12 * 8.0).reshape(12, 8)[:9, :7])
+
+
+class Numbered(torch.nn.Module):
+    """Pixels of an image four times as large as the map, counted row by row."""
+
+    def forward(self, small):
+        h, w = 4 * small.shape[2], 4 * small.shape[3]
+        return torch.arange(float(h * w)).reshape(1, 1, h, w).expand(len(small), 2, h, w)

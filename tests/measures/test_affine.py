@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.measures.trained import reader
 from torchcaps.data import Affine, Augmented, Overlapping, Placed, Sign, Stored, Strength
 from torchcaps.data.glyphs import load_glyphs
 from torchcaps.measures import accuracy, affine
@@ -37,7 +38,7 @@ def shown(data, **options):
 
 
 def test_a_larger_network_gets_the_papers_canvas(digits):
-    net = create_model("gu2021/convnet_avg", width=0.02)
+    net = reader(40)
     assert affine(net, digits) == accuracy(net, Affine(digits))
     assert affine(net, digits, seed=5) == accuracy(net, Affine(digits, seed=5))
     assert affine(net, Placed(digits)) == affine(net, digits)
@@ -46,11 +47,22 @@ def test_a_larger_network_gets_the_papers_canvas(digits):
 
 
 def test_the_size_comes_from_recipe_data_or_argument(digits):
-    own = create_model("gu2021/convnet_avg", width=0.02, image_size=34)
+    own = reader(34)
     assert affine(own, digits) == accuracy(own, Affine(digits, canvas=34))
     assert shown(digits).shape[2:] == (28, 28)
     assert shown(Placed(digits)).shape[2:] == (40, 40)
     assert shown(digits, image_size=33).shape[2:] == (33, 33)
+
+
+def test_a_trained_network_is_wrong_more_often_if_more_is_warped(digits):
+    """And where nothing is, as often as without."""
+    net, half = reader(), Strength(rotation=10.0, shear=20.0, scale=(0.9, 1.1), translation=2.0)
+    scores = [affine(net, digits, strength=strength).value for strength in (STILL, half, Strength())]
+    assert scores[0] == pytest.approx(accuracy(net, digits).value, abs=0.02)
+    assert min(scores[:2]) > scores[2] + 0.1
+    assert affine(net, digits, seed=5) != affine(net, digits)
+    turned = [affine(net, digits, strength=STILL._replace(rotation=angle)).value for angle in (20.0, 180.0)]
+    assert turned[0] > turned[1] + 0.2
 
 
 def test_in_place_nothing_moves_without_strength(digits):

@@ -18,7 +18,7 @@ def trained(monkeypatch, tmp_path):
     """A run whose parts a test may change; nothing is kept with it."""
     digits = load_glyphs("test", 80)
     run = SimpleNamespace(
-        model=create_model("gu2021/convnet_avg", width=0.02, image_size=28),
+        model=create_model("chen2019/lenet", pretrained=True),
         classes=digits.classes,
         data=digits,
         test_data=lambda: run.data,

@@ -5,15 +5,19 @@ import pytest
 
 from torchcaps.measures import figure
 from torchcaps.measures._axes import COLOURS, DARK, LIGHT
+from torchcaps.measures._fit import Estimate
 from torchcaps.measures.accuracy import AccuracyResult
 from torchcaps.measures.activity import ActivityResult, LayerActivity
 from torchcaps.measures.affine import AffineCurvesResult, Curve
 from torchcaps.measures.compactness import CompactnessResult, FactorCompactness
+from torchcaps.measures.complexity import QUANTITIES, ComplexityResult, Growth, Law, Point
 from torchcaps.measures.invariance import FactorInvariance, InvarianceResult, LayerInvariance
+from torchcaps.measures.iterations import Iteration, IterationsResult
 from torchcaps.measures.onset import OnsetResult
 from torchcaps.measures.predictions import PredictionsResult
 from torchcaps.measures.routing_dynamics import Dynamics, DynamicsResult, LayerDynamics
 from torchcaps.measures.starvation import LayerLook, Look, StarvationResult
+from torchcaps.measures.symmetry import Asymmetry, SymmetryResult
 
 
 def lines(axes):
@@ -100,6 +104,30 @@ def test_what_happened_over_steps():
     axes = figure(OnsetResult(7, 9, 0.2, 3, ((1, 0.1), (9, 0.4)))).axes[0]
     assert lines(axes)["running accuracy"] == [[1, 0.1], [9, 0.4]]
     assert lines(axes)["step 7"] == [[7, 0], [7, 1]]
+
+
+def test_distances_iterations_and_growth():
+    parts = (Asymmetry("scores", 0.001, 1.9), Asymmetry("classes", 2.0, None))
+    axes = figure(SymmetryResult(3, parts)).axes[0]
+    dots = {c.get_label(): c.get_offsets().tolist() for c in axes.collections}
+    assert dots["from f(u)"] == [[0.001, 0], [2.0, 1]]
+    assert dots["from −f(u)"][0] == [1.9, 0]
+    assert dots["from −f(u)"][1][0] < 1e-6  # not defined: at the left end
+    assert axes.yaxis_inverted()
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["scores", "classes"]
+    costs = (Iteration(1, 0.002, 3 * 2**20, 0.01, 20 * 2**20), Iteration(5, 0.004, 5 * 2**20, 0.03, 40 * 2**20))
+    time, memory = figure(IterationsResult(16, costs)).axes
+    assert lines(time) == {"inference": [[1, 2], [5, 4]], "forward and backward": [[1, 10], [5, 30]]}
+    assert lines(memory) == {"inference": [[1, 3], [5, 5]], "forward and backward": [[1, 20], [5, 40]]}
+    one = Estimate(1.0, 1.0, 1.0)
+    laws = tuple(Law(name, one, one, ()) for name in QUANTITIES)
+    points = (Point(16, 8, 9, 9, 9.0, 9), Point(16, 32, 100, 2000, 0.5, 7000), Point(64, 32, 400, 8000, 1.5, 9000))
+    found = figure(ComplexityResult(16, False, (Growth("dynamic", points, laws),))).axes
+    drawn = {axes.get_title(): next(iter(lines(axes).values())) for axes in found}
+    assert len(drawn) == len(QUANTITIES)
+    wanted = {"parameters": [[16, 100], [64, 400]], "seconds": [[16, 0.5], [64, 1.5]]}
+    wanted |= {"multiply_adds": [[16, 2000], [64, 8000]], "peak_bytes": [[16, 7000], [64, 9000]]}
+    assert drawn == {f"{said.capitalize()} at d = 32": wanted[name] for name, said in QUANTITIES.items()}
 
 
 def contrast(one, other):

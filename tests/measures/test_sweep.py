@@ -2,14 +2,16 @@
 
 import math
 
+import kornia
 import pytest
 import torch
 from torch import nn
 
+from tests.measures.trained import reader
 from torchcaps.data import Placed, Sign, Stored, Strength
 from torchcaps.data.glyphs import load_glyphs
-from torchcaps.measures import FACTORS, AffineCurves, accuracy, swept, walk
-from torchcaps.measures.sweep import Swept, single, steps
+from torchcaps.measures import FACTORS, AffineCurves, swept, walk
+from torchcaps.measures.sweep import steps
 from torchcaps.network import ConvNet
 
 
@@ -88,19 +90,34 @@ def test_every_image_at_every_value(digits):
         data.batches(3, shuffle=True)
 
 
-def test_curves_are_accuracies_at_each_value(digits):
-    net = ConvNet(nn.Sequential(nn.Flatten(), nn.Linear(784, 10)))
-    view = swept(count=3)
-    [found] = walk(net, view(net, digits), [AffineCurves()], batch_size=13)
+def test_curves_are_a_trained_networks_accuracies_on_images_that_kornia_warps():
+    """Each matrix by hand, from pixel centres to pixel centres, around the middle of 28×28."""
+    net, digits = reader(), load_glyphs("test", 40)
+    strength = Strength(rotation=40.0, shear=45.0, scale=(0.6, 1.4), translation=6.0)
+    [found] = walk(net, swept(count=3, strength=strength)(net, digits), [AffineCurves()], batch_size=13)
     assert [c.factor for c in found.curves] == list(FACTORS)
+    images, labels, _ = digits.batch(torch.arange(40))
+    seen = set()
     for curve in found.curves:
         for value, hits in zip(curve.values, curve.hits, strict=True):
-            alone = Swept(digits, (28, 28), (steps(curve.factor, 3),))
-            alone.warps = single(curve.factor, value)
-            alone.group = 1
-            assert accuracy(net, alone).value == pytest.approx(hits / 6)
-    middle = accuracy(net, digits).value * 6
-    assert {c.hits[1] for c in found.curves} == {round(middle)}
+            angle = math.radians(value)
+            matrix, shift = {
+                "rotation": ([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]], [0, 0]),
+                "shear_x": ([[1, math.tan(angle)], [0, 1]], [0, 0]),
+                "shear_y": ([[1, 0], [math.tan(angle), 1]], [0, 0]),
+                "scale": ([[value, 0], [0, value]], [0, 0]),
+                "shift_x": ([[1, 0], [0, 1]], [value, 0]),
+                "shift_y": ([[1, 0], [0, 1]], [0, value]),
+            }[curve.factor]
+            middle = torch.tensor([13.5, 13.5])
+            offset = middle + torch.tensor(shift) - torch.tensor(matrix).float() @ middle
+            whole = torch.cat([torch.tensor(matrix).float(), offset[:, None]], 1).expand(40, 2, 3)
+            warped = kornia.geometry.transform.warp_affine(images, whole, (28, 28), align_corners=True)
+            with torch.no_grad():
+                right = net(warped).scores.argmax(-1) == labels[:, 0]
+            assert hits == int(right.sum()), (curve.factor, value)
+            seen.add(hits)
+    assert len(seen) > 6, "or a wrong warp would go unseen"
 
 
 def test_mistakes_are_named(digits):

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from torchcaps.models import card, count_parameters, create_model, list_models, model_info, multiply_adds
+from torchcaps.models._assemble import image_shape
 
 EXACT = [
     ("gu2021/capsnet", {"kernel": 3}, 16_111_424),
@@ -101,6 +102,8 @@ def test_cards_tell_the_truth(name):
     assert entry.section
     assert entry.summary
     options = inspect.signature(entry.build).parameters
+    assert entry.classes == options["num_classes"].default
+    assert entry.image == image_shape(options["in_chans"].default, options["image_size"].default)
     assert {"num_classes", "in_chans", "image_size", "width", "conv_width"} <= options.keys()
     for option in ("routing", "routing_options", "init_std", "backbone"):
         assert (entry.routing is not None) == (option in options)

@@ -1,10 +1,12 @@
 """Narrow networks: convolutions and primary types alone, with baselines matched again; and the first weights."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import nn
 
-from torchcaps.models import card, count_parameters, create_model, list_models, match_parameters
+from torchcaps.models import _match, card, count_parameters, create_model, list_models, match_parameters
 
 CAPSULES = [name for name in list_models() if card(name).routing]
 BASELINES = [name for name in list_models() if not card(name).routing]
@@ -98,6 +100,24 @@ def test_what_cannot_be_matched_is_named():
         match_parameters("gu2021/convnet_fc", "loss", 10**6)
     with pytest.raises(ValueError, match=r"units=\[1\] is not allowed: give two numbers"):
         create_model("gu2021/convnet_fc", units=[1])
+
+
+def test_the_nearest_of_all_values_is_found(monkeypatch):
+    """In a model made up: a hundred parameters for each pixel of the kernel's side, and at most 5,000."""
+    asked = []
+
+    def counted(name, *, kernel, **options):
+        asked.append((name, options))
+        return min(5000, 100 * kernel)
+
+    monkeypatch.setattr(_match, "count_parameters", counted)
+    match = partial(match_parameters, "gu2021/convnet_fc", "kernel", within=0.05, image_size=36)
+    assert [match(wanted) for wanted in (1000, 1040, 1060, 4949)] == [10, 10, 11, 49]
+    assert set(map(repr, asked)) == {repr(("gu2021/convnet_fc", {"image_size": 36}))}
+    with pytest.raises(ValueError, match=r"no kernel gives gu2021/convnet_fc 6,000 parameters .* gives 5,000"):
+        match(6000)
+    with pytest.raises(ValueError, match=r"no kernel gives gu2021/convnet_fc 150 parameters .* gives [12]00"):
+        match(150)
 
 
 @pytest.mark.parametrize("name", CAPSULES)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from torchcaps._seal import SEAL, sealed
-from torchcaps.models import card, create_model, from_pretrained, list_models
+from torchcaps.models import _registry, card, count_parameters, create_model, from_pretrained, list_models
 from torchcaps.models._assemble import feature_shape
 
 
@@ -40,6 +40,9 @@ def test_unknown_names_are_answered_with_the_nearest(name, hint):
         ({"init_std": 0.0}, "init_std=0.0 is not allowed: it must be a positive number"),
         ({"num_classes": 0}, "num_classes=0 is not allowed: a whole number from 1 to 1,000,000 is needed"),
         ({"in_chans": "3"}, "in_chans='3' is not allowed"),
+        ({"num_classes": True}, "num_classes=True is not allowed: a whole number from 1 to 1,000,000 is needed"),
+        ({"image_size": (28, 5000)}, r"image_size=\(28, 5000\) is not allowed: from 1 to 4096 pixels are possible"),
+        ({"width": float("inf")}, "width=inf is not allowed: it must be a positive number"),
         ({"image_size": (28,)}, r"image_size=\(28,\) is not allowed: give one integer, or two"),
         ({"image_size": 28.0}, r"image_size=28\.0 is not allowed"),
         ({"image_size": 0}, "image_size=0 is not allowed"),
@@ -173,3 +176,26 @@ def test_what_json_cannot_hold_is_not_saved(tmp_path):
     net.recipe = {}
     with pytest.raises(ValueError, match="only a network built by create_model knows its recipe"):
         net.save_pretrained(tmp_path)
+
+
+def test_weights_of_the_older_format_are_checked_too(saved):
+    """Format 1 had no seal over the recipe, but a checksum of the weights."""
+    config, weights = saved / "config.json", saved / "model.safetensors"
+    facts = {**json.loads(config.read_text()), "format": 1}
+    del facts[SEAL]
+    config.write_text(json.dumps(facts))
+    assert from_pretrained(saved).recipe["name"] == "peer2021/sign"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(ValueError, match=r"model\.safetensors is damaged or not the file that was saved"):
+        from_pretrained(saved)
+
+
+def test_a_network_that_memory_cannot_hold_is_refused_in_bytes(monkeypatch):
+    options = {"num_classes": 2000}
+    numbers = count_parameters("peer2021/sign", **options)
+    monkeypatch.setattr(_registry, "memory", lambda: 4 * numbers - 1)
+    with pytest.raises(ValueError, match="peer2021/sign with num_classes=2000 has weights of"):
+        create_model("peer2021/sign", **options)
+    monkeypatch.setattr(_registry, "memory", lambda: 4 * numbers)
+    create_model("peer2021/sign", **options)

@@ -11,7 +11,7 @@ import json
 import sys
 
 import torch
-from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.backends.registry import lookup_backend
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.contracts.networks import build, images
@@ -22,14 +22,14 @@ def compiled(routing):
     """The names of our operators in the graph of a network of capsule convolutions, and where its scores are."""
     net, x, found = build(routing, "matrix", "convolutional"), images(3), []
 
-    def note(module, inputs):
-        found.extend(node.target._opname for node in module.graph.nodes if "torchcaps." in str(node.target))
-        return module
+    def note_and_run(module, inputs):
+        names = [str(node.target) for node in module.graph.nodes]
+        found.extend(name.removeprefix("torchcaps.") for name in names if name.startswith("torchcaps."))
+        return lookup_backend("aot_eager")(module, inputs)
 
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
         net._apply(lambda t: torch.empty_like(t, device="cuda"))
-        backend = aot_autograd(fw_compiler=note, inference_compiler=note)
-        parse = torch.compile(net, backend=backend, fullgraph=True)(torch.empty_like(x, device="cuda"))
+        parse = torch.compile(net, backend=note_and_run, fullgraph=True)(torch.empty_like(x, device="cuda"))
     return found, str(parse.scores.device), list(parse.scores.shape)
 
 

@@ -1,4 +1,7 @@
-"""`torch.compile` over a network with the kernels inside, for a card that is not here; a gradient needs one."""
+"""`torch.compile` (aot_eager) over a network with the kernels inside, for a card that is not here.
+
+A gradient would end the process on a torch without CUDA: `opcheck` shows it on CPU tensors, in `test_operators.py`.
+"""
 
 import json
 import os

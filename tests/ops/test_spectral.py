@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from torchcaps.layers import Convolution
 from torchcaps.models import create_model
 from torchcaps.ops import native, spectral
-from torchcaps.ops.spectral.cost import Shape, Uses, transform
+from torchcaps.ops.spectral.cost import Shape, Uses, direct, transform
 from torchcaps.ops.spectral.cost import spectral as price
 
 pytestmark = pytest.mark.skipif(native.status() != "native", reason=f"here serves {native.status()}")
@@ -73,9 +73,10 @@ def test_it_is_an_operator_of_torchs():
     x, w, bias = drawn((2, 3, 4), (9, 9), (5, 5), torch.float32)
     torch.library.opcheck(OP.spectral.default, (x, w, bias, None, [2, 2], [1, 1], [6, 6]))
     grad = torch.ones(2, 4, 4, 4)
-    torch.library.opcheck(
-        OP.spectral_backward.default, (grad, x.detach(), w.detach(), [2, 2], [1, 1], [6, 6], True, True)
-    )
+    given = (grad, x.detach(), w.detach(), [2, 2], [1, 1], [6, 6])
+    torch.library.opcheck(OP.spectral_backward.default, (*given, True, True))
+    for wanted in ((True, False), (False, True)):
+        torch.library.opcheck(OP.spectral_backward.default, (*given, *wanted), test_utils="test_faketensor")
 
 
 @pytest.mark.parametrize("only", ["x", "w", "bias"])
@@ -88,13 +89,76 @@ def test_only_the_gradients_wanted_are_found(only):
     torch.testing.assert_close(needed[only].grad, inputs[only].grad)
 
 
+@pytest.mark.parametrize("only", ["x", "w", "both"])
+def test_only_the_gradients_wanted_are_found_where_they_are_differentiated_again(only):
+    x, w, bias = (t.detach() for t in drawn((2, 3, 4), (9, 9), (5, 5)))
+    needed = [t.requires_grad_() for name, t in (("x", x), ("w", w)) if only in (name, "both")]
+    found, expected = OP.spectral(x, w, bias, None, (1, 1), (0, 0), (9, 9)), F.conv2d(x, w, bias)
+    seconds = []
+    for y in (found, expected):
+        firsts = torch.autograd.grad(y.square().sum(), needed, create_graph=True)
+        seconds.append([*firsts, *torch.autograd.grad(sum(g.square().sum() for g in firsts), needed)])
+    torch.testing.assert_close(*seconds)
+
+
+def test_gradients_with_gaps_are_taken():
+    """What comes back from a sum, a transposition or every second number is not as the native pass wants it."""
+    x, w, bias = drawn((2, 3, 4), (9, 9), (5, 5))
+    gaps = {
+        "stretched": torch.ones(1, dtype=torch.double).expand(2, 4, 5, 5),
+        "turned": torch.randn(2, 4, 5, 5, dtype=torch.double).transpose(2, 3),
+        "every second": torch.randn(2, 4, 5, 10, dtype=torch.double)[..., ::2],
+    }
+    for g in gaps.values():
+        found = torch.autograd.grad(OP.spectral(x, w, bias, None, (1, 1), (0, 0), (9, 9)), (x, w, bias), g)
+        torch.testing.assert_close(found, torch.autograd.grad(F.conv2d(x, w, bias), (x, w, bias), g))
+
+
+def test_any_change_of_any_weight_changes_the_digest():
+    """Of each of the last sixteen words, of whatever size; and of two blocks of 64 kB that change places."""
+    for count in (1, 5, 16, 33, 1000, 2**14 + 7, 2**15):
+        t = torch.randn(count)
+        before, bits = OP.digest(t), t.view(torch.int32)
+        for k in range(max(0, count - 16), count):
+            bits[k] ^= 1
+            assert OP.digest(t) != before
+            bits[k] ^= 1
+        assert OP.digest(t) == before
+    swapped = torch.cat([t[2**14 :], t[: 2**14]])
+    assert OP.digest(swapped) != before
+    assert OP.digest(torch.zeros(7)) != OP.digest(torch.zeros(8))
+
+
+@pytest.mark.usefixtures("forced")
+@torch.no_grad()
+def test_kept_spectra_serve_images_of_one_size_only():
+    layer = Convolution(16, 16, 9, 2)
+    for size in (20, 20, 20, 31, 31, 20):
+        x = torch.randn(2, 16, size, size)
+        expected = F.conv2d(x, layer.weight, layer.bias, 2)
+        torch.testing.assert_close(layer(x), expected, rtol=0, atol=1e-5)
+
+
+def test_convolutions_that_grow_get_buffers_that_are_large_enough():
+    """Each takes those that the smaller ones before have left."""
+    for dtype, tolerance in ((torch.float32, 3e-5), (torch.float64, 1e-12)):
+        for channels in (1, 2, 3, 5, 8, 12, 17, 23):
+            x, w, bias = (t.detach() for t in drawn((2, channels, channels), (9 + channels, 11), (5, 5), dtype))
+            expected = F.conv2d(x, w, bias)
+            found = OP.spectral(x, w, bias, None, (1, 1), (0, 0), (9, 11))
+            torch.testing.assert_close(found, expected, rtol=0, atol=tolerance * expected.abs().max().item())
+
+
 def test_output_channels_in_blocks_give_the_same():
     """So many weights that their spectra are made block by block."""
     x, w, bias = drawn((1, 64, 33), (120, 120), (5, 5), torch.float32)
     found = OP.spectral(x, w, bias, None, (2, 2), (0, 0), (60, 60))
     expected = F.conv2d(x, w, bias, 2)
     g = torch.randn_like(expected)
-    pairs = [(found, expected)]
+    with torch.no_grad():
+        kept = OP.spectral_kernel(x, w, (2, 2), (0, 0), (60, 60))
+        again = OP.spectral(x, w, bias, kept, (2, 2), (0, 0), (60, 60))
+    pairs = [(found, expected), (again, expected)]
     pairs += zip(torch.autograd.grad(found, (x, w), g), torch.autograd.grad(expected, (x, w), g), strict=True)
     for mine, theirs in pairs:
         torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-5 * theirs.abs().max().item())
@@ -106,8 +170,10 @@ def test_what_does_not_fit_is_refused():
         OP.spectral(x, w, bias, None, (1, 1), (0, 0), (4, 9))
     with pytest.raises(ValueError, match="of one type"):
         OP.spectral(x, w.float(), bias, None, (1, 1), (0, 0), (9, 9))
-    with pytest.raises(ValueError, match="spectra are"):
-        OP.spectral(x, w, bias, x, (1, 1), (0, 0), (9, 9))
+    kept = OP.spectral_kernel(x, w, (1, 1), (0, 0), (9, 9))
+    for wrong in (x, kept.flatten(), kept[..., :-1].contiguous(), kept.transpose(0, 1), kept.float()):
+        with pytest.raises(ValueError, match="spectra are"):
+            OP.spectral(x, w, bias, wrong, (1, 1), (0, 0), (9, 9))
 
 
 def runs(seed=0):
@@ -278,6 +344,22 @@ def test_the_model_of_costs_takes_it_where_it_wins():
     assert transform(CAPSNET._replace(b=1), KEPT) is None
     assert transform(CAPSNET._replace(kernel=(3, 3)), TRAIN) is None
     assert price(CAPSNET, (10, 10), KEPT) < price(CAPSNET, (10, 10), INFER) < price(CAPSNET, (10, 10), TRAIN)
+
+
+@pytest.mark.parametrize("kernel", [(1, 9), (9, 1), (4, 9), (9, 4)])
+def test_a_kernel_that_is_short_along_either_axis_is_not_transformed(kernel):
+    for uses in (TRAIN, INFER, KEPT):
+        assert transform(CAPSNET._replace(kernel=kernel), uses) is None
+        assert transform(CAPSNET._replace(kernel=kernel), uses, forced=True) is None
+
+
+def test_costs_are_told_of_the_output_that_torch_gives():
+    for image, kernel, stride, padding in (((20, 31), (9, 5), (2, 3), (0, 2)), ((11, 12), (5, 7), (1, 2), (2, 3))):
+        shape = Shape(2, 3, 4, image, kernel, stride, padding)
+        given = torch.empty(2, 3, *image, device="meta"), torch.empty(4, 3, *kernel, device="meta")
+        assert shape.out == tuple(F.conv2d(*given, None, stride, padding).shape[2:])
+        products = 2 * 4 * shape.out[0] * shape.out[1] * 3 * kernel[0] * kernel[1]
+        assert [direct(shape, uses) for uses in (INFER, TRAIN)] == [2 * products, 6 * products]
 
 
 @pytest.mark.usefixtures("forced")

@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from torchcaps import ops, votes
 from torchcaps.layers import CapsuleLayer
@@ -62,3 +63,10 @@ def test_a_layer_routes_few_instances_like_many(name, window, monkeypatch):
     for mine, theirs in zip(*runs, strict=True):
         torch.testing.assert_close(mine, theirs)
     assert len(made) == (name in ("dynamic", "inverted_attention", "self_attention", "self_routing"))
+
+
+def test_a_card_stores_no_votes():
+    """However few they are: there the kernels serve. A tensor without memory stands for the card's."""
+    with FakeTensorMode():
+        for device, stored in (("cpu", True), ("cuda", False)):
+            assert ops.worth_storing(torch.empty(512, 16, 160, device=device), instances=1, rows=1) is stored

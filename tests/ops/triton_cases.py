@@ -10,7 +10,7 @@ from tests.ops.agreement import PASSES, agree, double, draw, gradients
 from torchcaps import ops
 from torchcaps.layers import CapsuleLayer
 from torchcaps.ops.sizes import Sizes
-from torchcaps.ops.triton import _plan
+from torchcaps.ops.triton import _launch, _plan
 from torchcaps.ops.triton._plan import Limits, Target, launch
 from torchcaps.routing import ROUTINGS
 from torchcaps.schedule import sequential
@@ -99,6 +99,9 @@ def test_poses_that_no_tile_can_hold_are_left_to_the_plain_pass():
     agree("attend", inputs, 2)
 
 
+FOLDED = ("uniform", "trainable")  # one matrix product, for which torch has a kernel
+
+
 def layer_of(routing, connection, rows):
     """Poses of four numbers, two types of parents, windows of 2×2 or the whole grid of 2×3."""
     options = {"window": 2, "stride": 1, "padding": 1} if connection == "convolutional" else {}
@@ -115,12 +118,15 @@ def parents(layer, below):
 @pytest.mark.parametrize("routing", ROUTINGS)
 @pytest.mark.parametrize("connection", ["connected", "convolutional"])
 @pytest.mark.parametrize("rows", [1, 2], ids=["vector", "matrix"])
-def test_every_routing_equals_the_plain_pass(routing, connection, rows):
+def test_every_routing_equals_the_plain_pass(routing, connection, rows, monkeypatch):
+    ran, run = [], _launch._run
+    monkeypatch.setattr(_launch, "_run", lambda kernel, *given: ran.append(kernel.__name__) or run(kernel, *given))
     layer = layer_of(routing, connection, rows)
     below = Capsules(torch.randn(2, 2, 3, 1, 4).requires_grad_(), torch.rand(2, 2, 3, 1).requires_grad_())
     found = parents(layer, below)
     leaves = [*below, *layer.parameters()]
     grads = gradients(found, leaves, [torch.ones_like(out) for out in found])
+    assert ({"forward", "pull_children"} <= {*ran}) == (routing not in FOLDED)
     exact, double_below = layer.double(), Capsules(*double(below))
     with ops.plainly():
         expected = parents(exact, double_below)

@@ -6,6 +6,7 @@ import torch
 from tests.routing.twins import KINDS, assert_twin, norm, softmax, squash, squash_exp
 from torchcaps import functional
 from torchcaps.layers import CapsuleLayer
+from torchcaps.ops import stored
 from torchcaps.routing import Dynamic
 from torchcaps.schedule import sequential
 from torchcaps.types import CapsShape, Capsules, RoutingShape
@@ -21,7 +22,7 @@ def twin(routing, votes, children, position):
         s = [sum(c[i][j] * votes[i][j] for i in range(len(children))) for j in parents]
         v = [g(s[j] if routing.bias is None else s[j] + routing.bias[j]) for j in parents]
         logits = [[logits[i][j] + votes[i][j] @ v[j] for j in parents] for i in range(len(children))]
-    return v, [norm(x) for x in v]
+    return v, [norm(x) for x in v], c
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -48,3 +49,19 @@ def test_detached_couplings_are_constants():
 def test_no_iterations_are_refused():
     with pytest.raises(ValueError, match="iters=0 is not allowed"):
         Dynamic(RoutingShape((1, 1), 2, 2, 2, 2), iters=0)
+
+
+@pytest.mark.parametrize("few", [0, 1 << 16], ids=["folded", "stored"])
+def test_detached_couplings_of_a_learned_prior_are_constants(few, monkeypatch):
+    """Also in the first iteration, in which they are the same for every image: nothing reaches the prior."""
+    monkeypatch.setattr(stored, "FEW", 0)
+    monkeypatch.setattr(stored, "TINY", few)
+    for detach in (False, True):
+        routing = partial(Dynamic, prior=True, iters=1, detach=detach)
+        layer = CapsuleLayer(CapsShape((2, 2), 3, 4), 5, 4, routing=routing)
+        pose = torch.randn(9, 2, 2, 3, 4)
+        layer.routing.prior.data.normal_()
+        layer(Capsules(pose, pose.norm(dim=-1))).pose.square().sum().backward()
+        grad = layer.routing.prior.grad
+        assert (grad is None or not grad.any()) == detach
+        assert layer.weight.grad.any()

@@ -5,15 +5,16 @@ import pytest
 import torch
 
 from tests.routing.twins import KINDS, assert_twin, norm
+from torchcaps.layers import CapsuleLayer
 from torchcaps.routing import EM
-from torchcaps.types import RoutingShape
+from torchcaps.types import CapsShape, Capsules, RoutingShape
 
 
 def twin(routing, votes, children, position):
     parents, kids = range(len(votes[0])), range(len(children))
     r = [[torch.tensor(1 / len(parents), dtype=torch.double) for _ in parents] for _ in kids]
     for t in range(routing.iters):
-        mu, var, act = [], [], []
+        mu, var, act, used = [], [], [], [list(row) for row in r]
         for j in parents:  # M-step
             weight = [r[i][j] * children[i].act for i in kids]
             total = sum(weight)
@@ -30,7 +31,7 @@ def twin(routing, votes, children, position):
             r[i] = [x / sum(p) for x in p]
     if routing.output == "length":
         mu = [a * m / (norm(m) + routing.unit_eps) for a, m in zip(act, mu, strict=True)]
-    return mu, act
+    return mu, act, used
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,3 +69,11 @@ def test_betas_start_at_zero_or_drawn():
 def test_bad_options_are_named(options, message, no_shape_checks):
     with pytest.raises(ValueError, match=message):
         EM(RoutingShape((1, 1), 2, 2, 2, 2), **options)
+
+
+def test_votes_that_agree_entirely_have_the_least_variance():
+    """One child, one parent: σ² = 1e-4 in each of 4 dimensions, and the activation is σ(−λ Σ log σ)."""
+    layer = CapsuleLayer(CapsShape((1, 1), 1, 4), 1, 4, routing=partial(EM, iters=1, inverse_temperature=lambda _: 0.1))
+    above = layer(Capsules(torch.randn(1, 1, 1, 1, 4), torch.ones(1, 1, 1, 1)))
+    expected = 1 / (1 + math.exp(0.1 * 4 * 0.5 * math.log(1e-4)))
+    assert above.act.item() == pytest.approx(expected, rel=1e-3)

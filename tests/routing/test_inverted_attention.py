@@ -22,7 +22,7 @@ def twin(routing, votes, children, position):
     p = [torch.zeros_like(votes[0][0]) if routing.first is None else routing.first[j] for j in parents]
     for t in range(routing.iters):
         a = [[routing.scale * (p[j] @ votes[i][j]) for j in parents] for i in kids]
-        r = [softmax(row) for row in a]
+        r = used = [softmax(row) for row in a]
         if routing.activates:
             r = [[c * children[i].act for c in r[i]] for i in kids]
         raw = [sum(r[i][j] * votes[i][j] for i in kids) for j in parents]
@@ -35,7 +35,7 @@ def twin(routing, votes, children, position):
             var = sum(r[i][j] * (votes[i][j] - mean) ** 2 for i in kids) / total + routing.variance_floor
             cost = ((routing.beta_u[j] + var.sqrt().log()) * total).sum()
             act[j] = 1 / (1 + (-routing.inverse_temperature(t) * (routing.beta_a[j] - cost)).exp())
-    return p, act
+    return p, act, used
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -66,3 +66,15 @@ def test_learned_first_poses_begin_at_zero_and_learn():
     torch.testing.assert_close(learned, zeros)
     learned[..., 0].sum().backward()
     assert layers[1].routing.first.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize("scale", [False, True])
+def test_agreement_is_divided_by_the_root_of_d_where_asked(scale):
+    """Of one child of 16 numbers, whose votes agree with the two parents by so much."""
+    layer = CapsuleLayer(CapsShape((1, 1), 1, 16), 2, 16, routing=partial(InvertedAttention, scale=scale))
+    below = Capsules(torch.randn(3, 1, 1, 1, 16), torch.ones(3, 1, 1, 1))
+    first, second = layer.route(below, "all")
+    maps = layer.weight.detach().reshape(16, 2, 16)
+    votes = torch.stack([below.pose[:, 0, 0, 0] @ maps[:, j] for j in range(2)], 1)
+    agreement = (votes * first.pose[:, 0, 0]).sum(-1) / (4 if scale else 1)
+    torch.testing.assert_close(second.coupling[:, 0, 0, 0], agreement.softmax(-1))

@@ -8,11 +8,9 @@ def twin(routing, votes, children, position):
     parents, kids, d = range(len(votes[0])), range(len(children)), len(votes[0][0])
     agreement = [[sum(votes[i][j] @ votes[k][j] for k in kids) / d**0.5 for j in parents] for i in kids]
     c = [softmax(row) for row in agreement]
-    poses = []
-    for j in parents:
-        prior = [routing.prior[0, 0, child.index, j, 0] for child in children]
-        poses.append(squash_exp(sum((c[i][j] + prior[i]) * votes[i][j] for i in kids)))
-    return poses, [norm(v) for v in poses]
+    c = [[c[i][j] + routing.prior[0, 0, child.index, j, 0] for j in parents] for i, child in enumerate(children)]
+    poses = [squash_exp(sum(c[i][j] * votes[i][j] for i in kids)) for j in parents]
+    return poses, [norm(v) for v in poses], c
 
 
 @pytest.mark.parametrize("kind", KINDS)

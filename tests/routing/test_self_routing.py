@@ -20,7 +20,7 @@ def twin(routing, votes, children, position):
     weight = [[c[i][j] * children[i].act for j in parents] for i in kids]
     total = [sum(weight[i][j] for i in kids) for j in parents]
     poses = [sum(weight[i][j] * votes[i][j] for i in kids) / total[j] for j in parents]
-    return poses, [t / sum(child.act for child in children) for t in total]
+    return poses, [t / sum(child.act for child in children) for t in total], c
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,7 +13,10 @@ def twin(routing, votes, children, position):
     for j in range(len(votes[0])):
         s = sum(routing.c[h, w, child.index, j] * votes[i][j] for i, child in enumerate(children))
         parents.append(squash_exp(s))
-    return parents, [norm(v) for v in parents]
+    mean = [
+        [sum(routing.c[h, w, child.index, j]) / routing.c.shape[-1] for j in range(len(parents))] for child in children
+    ]
+    return parents, [norm(v) for v in parents], mean
 
 
 @pytest.mark.parametrize("kind", KINDS)

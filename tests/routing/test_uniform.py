@@ -13,7 +13,7 @@ from torchcaps.types import Capsules, RoutingShape
 def twin(routing, votes, children, position):
     share = 1 / len(children) if routing.over == "children" else 1 / len(votes[0])
     parents = [squash(sum(share * votes[i][j] for i in range(len(children)))) for j in range(len(votes[0]))]
-    return parents, [norm(v) for v in parents]
+    return parents, [norm(v) for v in parents], [[share] * len(parents) for _ in children]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,7 +14,7 @@ def twin(routing, votes, children, position):
     parents, kids, d = range(len(votes[0])), range(len(children)), len(votes[0][0])
     r = [[torch.tensor(1 / len(parents), dtype=torch.double) for _ in parents] for _ in kids]
     for t in range(routing.iters):
-        alpha, kappa, nu, m, psi = [], [], [], [], []
+        alpha, kappa, nu, m, psi, used = [], [], [], [], [], [list(row) for row in r]
         for j in parents:  # the distributions of the parents' parameters
             weight = [r[i][j] * children[i].act for i in kids]
             total = sum(weight)
@@ -40,7 +40,7 @@ def twin(routing, votes, children, position):
     for j in parents:
         entropy = d / 2 * math.log(2 * math.pi * math.e) - log_det[j] / 2
         act.append(1 / (1 + (routing.beta_u[j] + log_pi[j].exp() * entropy - routing.beta_a[j]).exp()))
-    return m, act
+    return m, act, used
 
 
 @pytest.mark.parametrize("kind", KINDS)

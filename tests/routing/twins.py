@@ -1,7 +1,8 @@
 """A layer spelled out in loops, around the naive twin of its routing: nothing of torchcaps computes here.
 
 A twin is a function of the children's votes for one parent position, `votes[i][j]` vectors, and of what the children
-are, and returns the parents' poses and activations as lists. Children of padding are not among them.
+are, and returns the parents' poses and activations as lists, and the couplings its last step shared the votes out by,
+`couplings[i][j]`. Children of padding are not among them.
 """
 
 from dataclasses import dataclass
@@ -59,20 +60,26 @@ def vote(layer, child, j):
 def run(twin, layer, below):
     """The whole layer, parent position by parent position."""
     poses, acts = [], []
+    lead = below.pose.shape[0], *layer.shape_out.grid
+    couplings = torch.zeros(*lead, layer.windows.i, layer.shape_out.n, dtype=torch.double)
     for b in range(below.pose.shape[0]):
         for h in range(layer.shape_out.grid[0]):
             for w in range(layer.shape_out.grid[1]):
                 kids = children(layer, below, b, h, w)
                 votes = [[vote(layer, kid, j) for j in range(layer.shape_out.n)] for kid in kids]
-                pose, act = twin(layer.routing, votes, kids, (h, w))
+                pose, act, coupling = twin(layer.routing, votes, kids, (h, w))
                 poses.append(torch.stack(pose))
                 acts.append(torch.stack(act))
-    shape = (below.pose.shape[0], *layer.shape_out.grid, layer.shape_out.n)
-    return torch.stack(poses).reshape(*shape, -1), torch.stack(acts).reshape(shape)
+                for kid, row in zip(kids, coupling, strict=True):
+                    couplings[b, h, w, kid.index] = torch.stack(
+                        [torch.as_tensor(c, dtype=torch.double).detach() for c in row]
+                    )
+    shape = (*lead, layer.shape_out.n)
+    return torch.stack(poses).reshape(*shape, -1), torch.stack(acts).reshape(shape), couplings
 
 
 def assert_twin(twin, routing, kind, **options):
-    """Values and gradients of the layer equal those of its twin to 1e-9 in float64."""
+    """Values, gradients and recorded couplings of the layer equal those of its twin to 1e-9 in float64."""
     layer = CapsuleLayer(**KINDS[kind], routing=routing, **options).double()
     for parameter in layer.routing.parameters():
         parameter.data += 0.3 * torch.randn_like(parameter)
@@ -80,10 +87,11 @@ def assert_twin(twin, routing, kind, **options):
     pose, act = torch.randn(*shape, layer.shape_in.d, dtype=torch.double), torch.rand(shape, dtype=torch.double)
     below = Capsules(pose.requires_grad_(), act.requires_grad_())
     state = sequential([layer], below)[-1][-1]
-    expected_pose, expected_act = run(twin, layer, below)
+    expected_pose, expected_act, expected_coupling = run(twin, layer, below)
     close = {"rtol": 1e-9, "atol": 1e-9}
     torch.testing.assert_close(state.pose, expected_pose, **close)
     torch.testing.assert_close(state.act, expected_act, **close)
+    torch.testing.assert_close(sequential([layer], below, "last")[-1][-1].coupling, expected_coupling, **close)
     mix = [torch.randn_like(expected_pose), torch.randn_like(expected_act)]
     inputs = [*below, *layer.parameters()]
     found, wanted = (

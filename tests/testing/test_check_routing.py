@@ -5,7 +5,8 @@ import torch
 
 from torchcaps.functional import length, squash
 from torchcaps.routing import Routing, Trainable
-from torchcaps.testing import CASES, RoutingError, check_routing
+from torchcaps.testing import CASES, Case, RoutingError, check_routing
+from torchcaps.testing._trial import Trial
 from torchcaps.types import State
 
 
@@ -98,6 +99,102 @@ def test_faults_are_named(routing, sentence, no_shape_checks):
     assert sentence in message
     assert any(str(case) in message for case in CASES)
     assert isinstance(fault.value, AssertionError)
+
+
+class NaNInAGradient(Mine):
+    """Poses are as they should be, and so is the gradient of the images; that of a parameter is not."""
+
+    def __init__(self, shape):
+        super().__init__(shape)
+        self.extra = torch.nn.Parameter(torch.zeros(1))
+
+    def finish(self, s, *_):
+        return squash(s + 0 * self.extra.sqrt())
+
+
+class WantsAnImage(Mine):
+    def finish(self, s, *_):
+        if len(s) == 0:
+            raise IndexError("no image")
+        return squash(s)
+
+
+class OtherUnderTransforms(Mine):
+    def finish(self, s, *_):
+        return squash(2 * s if torch._C._functorch.peek_interpreter_stack() is not None else s)
+
+
+class ChangedByLooking(Mine):
+    """To ask for couplings doubles the pose that was just made."""
+
+    def __init__(self, shape):
+        super().__init__(shape)
+        self.iters = 1
+
+    def step(self, votes, state, t):
+        after = super().step(votes, state, t)
+        self.made = after.pose
+        return after
+
+    def couplings(self, votes, state):
+        self.made.data.mul_(2)
+        return super().couplings(votes, state)
+
+
+class WrongInLaterSweeps(Mine):
+    def __init__(self, shape):
+        super().__init__(shape)
+        self.iters = 1
+
+    def step(self, votes, state, t):
+        after = super().step(votes, state, t)
+        return after if t == 0 else after._replace(pose=2 * after.pose)
+
+
+class AlmostRight(Mine):
+    """Within what single precision allows."""
+
+    def step(self, votes, state, t):
+        after = super().step(votes, state, t)
+        return after._replace(pose=after.pose * (1 + 1e-6))
+
+
+IN_DOUBLE = Case("vector", "connected", "sequential", "float64")
+HIDDEN = {
+    NaNInAGradient: (CASES[0], r"at zero input there is NaN or infinity in the gradient of layers\.0\.routing\.extra"),
+    WantsAnImage: (CASES[0], "it fails with IndexError: no image"),
+    OtherUnderTransforms: (IN_DOUBLE, "torch.func.grad gives another gradient than backward"),
+    ChangedByLooking: (CASES[0], "the scores change when a record is asked for"),
+    WrongInLaterSweeps: (CASES[0]._replace(schedule="concurrent"), "or `finish` not what its step ends with"),
+    AlmostRight: (IN_DOUBLE, "the votes they give differ from the poses"),
+}
+
+
+@pytest.mark.parametrize("routing", HIDDEN)
+def test_what_shows_in_one_place_only_is_named(routing, no_shape_checks):
+    case, sentence = HIDDEN[routing]
+    with pytest.raises(RoutingError, match=sentence):
+        check_routing(routing, [case])
+
+
+@pytest.mark.parametrize("routing", [WrongInLaterSweeps, AlmostRight])
+def test_and_elsewhere_it_is_not(routing, no_shape_checks):
+    check_routing(routing, CASES[:1])
+
+
+@pytest.mark.parametrize(
+    ("precision", "below", "inside"),
+    [
+        ("float32", torch.float32, torch.float32),
+        ("float64", torch.float64, torch.float64),
+        ("bfloat16", torch.bfloat16, torch.float32),
+    ],
+)
+def test_each_precision_is_really_tried(precision, below, inside):
+    trial = Trial(Mine, CASES[0]._replace(precision=precision))
+    primary, *above = trial.run(trial.images(2), "last").capsules
+    assert primary.pose.dtype == below
+    assert {capsules.pose.dtype for capsules in above} == {inside}
 
 
 def test_couplings_that_are_means_are_named():

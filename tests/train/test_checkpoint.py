@@ -43,6 +43,28 @@ def test_what_is_saved_comes_back(saved):
         assert tensors[name].shape == tensor.shape
 
 
+def test_it_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    """Written whole, flushed, renamed, and the new name flushed: in this order a crash leaves a whole one or none."""
+    told = []
+    sync, rename = os.fsync, os.replace
+
+    def fsync(handle):
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        told.append(("flush", path.name, path.stat().st_size if path.is_file() else 0))
+        sync(handle)
+
+    def replace(old, new):
+        told.append(("rename", Path(old).name, Path(new).name))
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    path = checkpoint.save(tmp_path / "kept", 7, Checkpoint(RECORD, TENSORS))
+    part = "step-000000007.part"
+    flushed, folder = ("flush", part, path.stat().st_size), ("flush", "kept", 0)
+    assert told == [flushed, ("rename", part, "step-000000007.safetensors"), folder]
+
+
 def test_one_byte_anywhere_is_noticed(saved):
     """Whichever byte has a bit flipped: the file is refused, by name, or says the same."""
     whole = saved.read_bytes()

@@ -209,6 +209,17 @@ def test_schedules_begin_and_end_where_the_papers_say():
         assert all(0 <= SCHEDULES[name](k / 100) <= 1.0 for k in range(101))
 
 
+def test_schedules_in_between():
+    """The drops to the epoch: of tsai2020's 350, after 150 and 250; halves and quarters of the others by hand."""
+    rates = [SCHEDULES["steps"](epoch / 350) for epoch in range(350)]
+    assert rates == [1.0] * 150 + [0.1] * 100 + [0.01] * 100
+    assert {SCHEDULES["constant"](epoch / 350) for epoch in range(350)} == {1.0}
+    assert [SCHEDULES["exponential"](share) for share in (0.25, 0.5, 0.75)] == pytest.approx([0.316228, 0.1, 0.0316228])
+    assert [SCHEDULES["cosine"](share) for share in (1 / 3, 0.5, 2 / 3)] == pytest.approx([0.75, 0.5, 0.25])
+    halfway = [SCHEDULES["one_cycle"](share) for share in (0.15, 0.3, 0.65, 0.3 + 0.7 * 2 / 3)]
+    assert halfway == pytest.approx([0.52, 1.0, 0.5, 0.25])
+
+
 def test_tensorboard_if_asked(tmp_path, glyphs):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

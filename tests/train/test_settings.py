@@ -214,6 +214,26 @@ def test_tuples_and_lists_of_options_are_the_same_settings():
     assert one.differences(replace(other, clip=1.0)) == ["clip was 1.0, now None"]
 
 
+OTHER = {
+    "model": "chen2019/lenet", "data": "mnist", "options": {"width": 0.2}, "data_options": {"count": 9}, "images": 5,
+    "image_size": 30, "fit": "crop", "balance": True, "augment": "shift", "standardise": True, "validation": 0.2,
+    "validation_data": "cifar10", "validation_options": {"root": "here"}, "overfit": 4, "batch_size": 7,
+    "optimiser": "sgd", "lr": 0.1, "lr_schedule": "cosine", "momentum": 0.5, "weight_decay": 0.1, "clip": 1.0,
+    "loss": {"name": "ce"}, "reconstruction_weight": 0.1, "callbacks": {"gradient_norm": {}}, "seed": 1,
+    "precision": "64", "deterministic": True, "compile": True,
+}  # fmt: skip
+FREE = {"epochs": 11, "steps": 12, "until_accuracy": 0.5, "judge_every": 3, "save_every": 4, "keep": 5}
+
+
+def test_nothing_but_the_length_of_a_training_may_change_when_it_goes_on():
+    assert OTHER.keys() | FREE.keys() == {f.name for f in fields(Settings)}
+    before = Settings(NAME, "glyphs", validation_data="mnist")
+    for name, value in OTHER.items():
+        [said] = replace(before, **{name: value}).differences(before)
+        assert said == f"{name} was {getattr(before, name)!r}, now {value!r}"
+    assert replace(before, **FREE).differences(before) == []
+
+
 BAD = {
     "epochs": [0, "abc", 1.5, True, None],
     "steps": [0, 2.5],

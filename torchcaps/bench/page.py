@@ -124,7 +124,7 @@ def counts(entries: Sequence[Entry]) -> dict[str, Counter[str]]:
     return found
 
 
-def figure(value: float | str | None, form: str = "number") -> str:
+def figure(value: float | int | str | None, form: str = "number") -> str:
     """A number as a table has it.
 
     >>> figure(93.214, "percent"), figure(716992.0, "count"), figure(0.0312), figure(None)

@@ -89,11 +89,11 @@ def _unit(artefact: Artefact, scale: Scale, jobs: list[Judging], each: float, sp
 
 
 def _shared(units: Iterable[Unit]) -> list[Unit]:
-    """Units of several artefacts that need the same training, as one."""
-    found: dict[str, Unit] = {}
+    """Units of several artefacts that need the same training, as one; one that must be alone stays so."""
+    found: dict[tuple[bool, str], Unit] = {}
     for unit in units:
         first = unit.jobs[0]
-        key = first.name if first.training is None or first.others else first.training.name
+        key = unit.alone, first.name if first.training is None or first.others else first.training.name
         if key in found:
             before = found[key]
             unit = replace(before, jobs=before.jobs + unit.jobs, megabytes=max(before.megabytes, unit.megabytes))

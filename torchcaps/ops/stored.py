@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from torchcaps.ops.triton import interpreted
+
 FEW, TINY = 8, 1 << 16  # instances, and numbers of all votes
 Stored = Float[Tensor, "bhwj i d"]
 
@@ -17,13 +19,14 @@ Stored = Float[Tensor, "bhwj i d"]
 def worth_storing(w: Float[Tensor, "i x jy"], *, instances: int, rows: int) -> bool:
     """Whether the votes are so few that calls cost more than work, or take half the memory of their maps.
 
-    The latter for so few instances that they would fill half a vector; both limits were measured. A compiler may not
-    ask, for the answer would fix the batch.
+    The latter for so few instances that they would fill half a vector; both limits were measured, on processors. On a
+    card the kernels serve, whose programs share the children of few instances. A compiler may not ask, for the answer
+    would fix the batch.
 
     >>> [worth_storing(torch.zeros(512, 16, 160), instances=m, rows=1) for m in (1, 8, 9)]
     [True, True, False]
     """
-    if w.is_meta or torch.compiler.is_compiling():
+    if w.device.type != "cpu" or interpreted() or torch.compiler.is_compiling():
         return False
     i, x, jy = w.shape
     return 0 < instances * rows * i * jy <= TINY or (0 < instances <= FEW and 2 * instances * rows <= x)

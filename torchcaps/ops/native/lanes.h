@@ -116,7 +116,27 @@ inline void transpose(Vec<T>* v) {
   }
   if constexpr (H > 1) transpose<T, H / 2>(v);
 }
+
+// Of as many vectors as a vector has numbers the sums, side by side: what is left of a transposition if rows that would
+// be added in the end are added as soon as they lie right.
+template <typename T, int H = Lanes<T>::n / 2>
+inline Vec<T> totals(Vec<T>* v) {
+#pragma GCC unroll 16
+  for (int k = 0; k < H; ++k) {
+    exchange<T, H>(v[k], v[k + H], std::make_integer_sequence<int, Lanes<T>::n>{});
+    v[k] += v[k + H];
+  }
+  if constexpr (H > 1) return totals<T, H / 2>(v);
+  return v[0];
+}
 #else
+template <typename T>
+inline Vec<T> totals(Vec<T>* v) {
+  Vec<T> sums;
+  for (int64_t k = 0; k < Lanes<T>::n; ++k) sums[k] = total<T>(v[k]);
+  return sums;
+}
+
 template <typename T>
 inline void transpose(Vec<T>* v) {
   for (int64_t k = 0; k < Lanes<T>::n; ++k) {

@@ -2,7 +2,7 @@
 // x, sum_i r x^2, with votes v = u W + b that never leave the cache. The plain pass is torchcaps/ops/moments.py.
 #include <torch/library.h>
 
-#include "votes.h"
+#include "tiles.h"
 
 namespace torchcaps {
 namespace {
@@ -11,52 +11,109 @@ namespace {
 template <typename T>
 struct Parents {
   const T *centre, *query, *precision;
+
+  bool fixed() const { return !query && !precision; }  // couplings, which are the same then whatever the votes
 };
 
-template <typename T, int A, int X, int Y>
+// The poses of n blocks of instances. x begins as offset = bias - centre, and a vote is added; a logit begins with the
+// prior and base = <centre, query>, and the rest of it is a function of x.
+template <typename T>
+struct Poses {
+  Vec<T> *offset, *query, *precision, *base;
+
+  Poses(Scratch<T>& scratch, const Sizes& s, int64_t n)
+      : offset(scratch.take(n * s.poses())),
+        query(scratch.take(n * s.poses())),
+        precision(scratch.take(n * s.poses())),
+        base(scratch.take(n * s.j)) {}
+  static int64_t room(const Sizes& s, int64_t n) { return n * (3 * s.poses() + s.j); }
+
+  Poses from(int64_t block, const Sizes& s) const {
+    Poses at = *this;
+    for (Vec<T>** pose : {&at.offset, &at.query, &at.precision}) *pose += block * s.poses();
+    at.base += block * s.j;
+    return at;
+  }
+
+  void fill(const Inputs<T>& in, const Parents<T>& of, const Sizes& s, const Group& group) {
+    const int64_t p = s.poses(), per = p / s.j, n = group.end - group.begin;
+    pack(of.centre, offset, s, group);
+    if (of.precision) pack(of.precision, precision, s, group);
+    if (of.query) {
+      pack(of.query, query, s, group);
+      std::fill(base, base + n * s.j, Vec<T>{});
+      for (int64_t k = 0; k < n * p; ++k) base[k / per] += offset[k] * query[k];
+    }
+    for (int64_t k = 0; k < n * p; ++k) offset[k] = (in.bias ? in.bias[k % p] : T(0)) - offset[k];
+  }
+};
+
+template <typename T, int A, int X, int Y, bool Fixed>
 void forward(const Sizes& s, const Inputs<T>& in, const Parents<T>& of, T* mass, T* first, T* second) {
   const Shape<A, X, Y> shape(s);
-  const int64_t lanes = Lanes<T>::n, p = s.poses(), per = p / s.j;
+  const int64_t p = s.poses(), a_ = shape.a();
   at::parallel_for(0, blocks<T>(s), 1, [&](int64_t begin, int64_t end) {
-    Scratch<T> scratch(6 * p + 2 * s.j + s.x * s.a);
-    Vec<T>*centre = scratch.take(p), *q = scratch.take(p), *h = scratch.take(p), *xs = scratch.take(p);
-    Vec<T>*s1 = scratch.take(p), *s2 = scratch.take(p), *r = scratch.take(s.j), *s0 = scratch.take(s.j);
-    Child<T, A, X, Y> child(scratch, s);
+    const int64_t numbers = Tile<T, A, X, Y>::numbers(s);
+    Scratch<T> scratch(Poses<T>::room(s, 1) + (2 + kChildren) * p + (1 + kChildren) * s.j + numbers);
+    Poses<T> poses(scratch, s, 1);
+    Vec<T>*s0 = scratch.take(s.j), *s1 = scratch.take(p), *s2 = scratch.take(p), *r = scratch.take(kChildren * s.j);
+    Vec<T>*xs = scratch.take(kChildren * p), *us = scratch.take(numbers);
     for (int64_t block = begin; block < end; ++block) {
-      const int64_t m = block * lanes, count = std::min(lanes, s.m - m);
+      const int64_t m = block * Lanes<T>::n, count = std::min(Lanes<T>::n, s.m - m);
       std::fill(s0, s0 + s.j, Vec<T>{});
-      for (int64_t k = 0; k < p; ++k) {
-        s1[k] = s2[k] = Vec<T>{};
-        centre[k] = load(of.centre + k * s.m + m, count);
-        if (of.query) q[k] = load(of.query + k * s.m + m, count);
-        if (of.precision) h[k] = load(of.precision + k * s.m + m, count);
-      }
-      for (int64_t i = 0; i < s.i; ++i) {
-        vote<Logit<T>>(
-            shape, in, i, m, count, child,
-            [&](int64_t k, Vec<T> v, Logit<T>& sums) {
-              const Vec<T> x = v - centre[k];
-              xs[k] = x;
-              sums.logit += v * q[k] - x * x * h[k];  // absent ones are zero
-            },
-            [&](int64_t j, const Logit<T>& sums) { r[j] = sums.logit; });
-        softmax<T>(r, s.j);
-        const Vec<T> weight = in.weight_at(i, m, count, s);
-        for (int64_t j = 0; j < s.j; ++j) {
-          const Vec<T> share = r[j] * weight;
-          s0[j] += share;
-          for (int64_t k = j * per; k < (j + 1) * per; ++k) {
-            const Vec<T> rx = share * xs[k];
-            s1[k] += rx;
-            s2[k] += rx * xs[k];
-          }
+      std::fill(s1, s1 + p, Vec<T>{});
+      std::fill(s2, s2 + p, Vec<T>{});
+      poses.fill(in, of, s, {block, block + 1});
+      for (int64_t i = 0; i < s.i; i += kChildren) {
+        const Tile<T, A, X, Y> tile(shape, in, i, s.i, m, us);
+        tile.begin(r, poses.base);
+        if constexpr (!Fixed) {
+          over_columns(shape, [&](int64_t k, int64_t j, int64_t y, int64_t a, auto width) {
+            using C = Columns<T, width, A>;
+            const C start(poses.offset + k, a_), h(poses.precision + k, a_);
+            for (int64_t c = 0; c < tile.children; ++c) {
+              C x = start;
+              tile.vote(c, j, y, a, x);
+              x.to(xs + c * p + k, a_);
+              Vec<T> logit = r[c * s.j + j];
+#pragma GCC unroll 4
+              for (int64_t n = 0; n < width; ++n) logit -= x[n] * x[n] * h[n];  // an absent precision is zero
+              if (of.query) {
+                for (int64_t n = 0; n < width; ++n) logit += x[n] * poses.query[k + n * a_];
+              }
+              r[c * s.j + j] = logit;
+            }
+          });
         }
+        for (int64_t c = 0; c < tile.children; ++c) {
+          softmax<T>(r + c * s.j, s.j);
+          for (int64_t j = 0; j < s.j; ++j) s0[j] += r[c * s.j + j] *= tile.weights[c];
+        }
+        over_columns(shape, [&](int64_t k, int64_t j, int64_t y, int64_t a, auto width) {
+          using C = Columns<T, width, A>;
+          const C start(poses.offset + k, a_);
+          C sum1(s1 + k, a_), sum2(s2 + k, a_);
+          for (int64_t c = 0; c < tile.children; ++c) {
+            C x = start;
+            if constexpr (Fixed) {
+              tile.vote(c, j, y, a, x);
+            } else {
+              x = C(xs + c * p + k, a_);
+            }
+#pragma GCC unroll 4
+            for (int64_t n = 0; n < width; ++n) {
+              const Vec<T> rx = r[c * s.j + j] * x[n];
+              sum1[n] += rx;
+              sum2[n] += rx * x[n];
+            }
+          }
+          sum1.to(s1 + k, a_);
+          sum2.to(s2 + k, a_);
+        });
       }
       for (int64_t j = 0; j < s.j; ++j) store(mass + j * s.m + m, s0[j], count);
-      for (int64_t k = 0; k < p; ++k) {
-        store(first + k * s.m + m, s1[k], count);
-        store(second + k * s.m + m, s2[k], count);
-      }
+      unpack(s1, first, s, {block, block + 1});
+      unpack(s2, second, s, {block, block + 1});
     }
   });
 }
@@ -68,73 +125,159 @@ struct Gradients {
   T *bias, *centre, *query, *precision;
 };
 
-template <typename T, int A, int X, int Y>
+// Sums over children, for n blocks of instances: of the gradients dv of the votes, and of those of the logits, dl, also
+// times x and x^2.
+template <typename T>
+struct Sums {
+  Vec<T> *dv, *lx, *lxx, *l;
+
+  Sums(Scratch<T>& scratch, const Sizes& s, int64_t n)
+      : dv(scratch.take(n * s.poses())),
+        lx(scratch.take(n * s.poses())),
+        lxx(scratch.take(n * s.poses())),
+        l(scratch.take(n * s.j)) {}
+  static int64_t room(const Sizes& s, int64_t n) { return n * (3 * s.poses() + s.j); }
+
+  Sums from(int64_t block, const Sizes& s) const {
+    Sums at = *this;
+    for (Vec<T>** pose : {&at.dv, &at.lx, &at.lxx}) *pose += block * s.poses();
+    at.l += block * s.j;
+    return at;
+  }
+
+  void clear(const Sizes& s, int64_t n) {
+    for (Vec<T>* pose : {dv, lx, lxx}) std::fill(pose, pose + n * s.poses(), Vec<T>{});
+    std::fill(l, l + n * s.j, Vec<T>{});
+  }
+
+  void give(const Parents<T>& of, const Poses<T>& poses, const Sizes& s, const Group& group, const Gradients<T>& out) {
+    const int64_t p = s.poses(), per = p / s.j;
+    for (int64_t block = group.begin, at = 0; block < group.end; ++block) {
+      const int64_t m = block * Lanes<T>::n, count = std::min(Lanes<T>::n, s.m - m);
+      for (int64_t k = 0; k < p; ++k, ++at) {
+        if (out.bias) out.bias[k] += total<T>(dv[at]);
+        Vec<T> d_centre = -dv[at];
+        if (of.query) {
+          d_centre += l[at / per] * poses.query[at];
+          store(out.query + k * s.m + m, lx[at] + l[at / per] * load(of.centre + k * s.m + m, count), count);
+        }
+        store(out.centre + k * s.m + m, d_centre, count);
+        if (of.precision) store(out.precision + k * s.m + m, -lxx[at], count);
+      }
+    }
+  }
+};
+
+template <typename T, int A, int X, int Y, bool Fixed>
 void backward(const Sizes& s, const Inputs<T>& in, const Parents<T>& of, const T* g_mass, const T* g_first,
               const T* g_second, int64_t begin, int64_t end, const Gradients<T>& out) {
   const Shape<A, X, Y> shape(s);
-  const int64_t lanes = Lanes<T>::n, n = Group::size<T>(s, 9), p = s.poses(), xa = s.x * s.a;
-  Scratch<T> scratch(9 * n * p + 2 * p + 2 * s.j + 2 * xa + n * s.a * lanes);
-  Vec<T>*centres = scratch.take(n * p), *queries = scratch.take(n * p), *precisions = scratch.take(n * p);
-  Vec<T>*d_centres = scratch.take(n * p), *d_queries = scratch.take(n * p), *d_precisions = scratch.take(n * p);
-  Vec<T>*firsts = scratch.take(n * p), *seconds = scratch.take(n * p), *dvs = scratch.take(n * p);
-  Vec<T>*votes = scratch.take(p), *xs = scratch.take(p), *c = scratch.take(s.j), *dr = scratch.take(s.j);
-  Vec<T>* turned = scratch.take(n * s.a * lanes);
-  Child<T, A, X, Y> child(scratch, s), du(scratch, s);
+  const int64_t n = Group::size<T>(s, 8 + kChildren), p = s.poses(), a_ = shape.a();
+  const int64_t numbers = Tile<T, A, X, Y>::numbers(s);
+  Scratch<T> scratch(Poses<T>::room(s, n) + Sums<T>::room(s, n) + (2 + kChildren) * n * p + 2 * kChildren * s.j +
+                     (n + 1) * numbers);
+  Poses<T> all_poses(scratch, s, n);
+  Sums<T> all_sums(scratch, s, n);
+  Vec<T>*firsts = scratch.take(n * p), *seconds = scratch.take(n * p), *all_dv = scratch.take(kChildren * n * p);
+  Vec<T>*r = scratch.take(kChildren * s.j), *dr = scratch.take(kChildren * s.j);
+  Vec<T>*us = scratch.take(n * numbers), *du = scratch.take(numbers);
   for (Group group{0, 0}; group.end < blocks<T>(s);) {
     group = {group.end, std::min(group.end + n, blocks<T>(s))};
-    pack(of.centre, centres, s, group);
+    all_poses.fill(in, of, s, group);
+    all_sums.clear(s, n);
     pack(g_first, firsts, s, group);
     pack(g_second, seconds, s, group);
-    if (of.query) pack(of.query, queries, s, group);
-    if (of.precision) pack(of.precision, precisions, s, group);
-    for (Vec<T>* sums : {d_centres, d_queries, d_precisions}) std::fill(sums, sums + n * p, Vec<T>{});
-    for (int64_t i = begin; i < end; ++i) {
-      for (int64_t block = group.begin; block < group.end; ++block) {
-        const int64_t m = block * lanes, count = std::min(lanes, s.m - m), at = (block - group.begin) * p;
-        const Vec<T>*centre = centres + at, *q = queries + at, *h = precisions + at, *g1 = firsts + at;
-        const Vec<T>* g2 = seconds + at;
-        Vec<T>*d_centre = d_centres + at, *dq = d_queries + at, *dh = d_precisions + at;
-        vote<LogitAndGradient<T>>(
-            shape, in, i, m, count, child,
-            [&](int64_t k, Vec<T> v, LogitAndGradient<T>& sums) {
-              const Vec<T> x = v - centre[k];
-              votes[k] = v;
-              xs[k] = x;
-              sums.logit += v * q[k] - x * x * h[k];
-              sums.gradient += x * (g1[k] + x * g2[k]);
-            },
-            [&](int64_t j, const LogitAndGradient<T>& sums) {
-              c[j] = sums.logit;
-              dr[j] = sums.gradient + load(g_mass + j * s.m + m, count);
-            });
-        softmax<T>(c, s.j);
-        const Vec<T> weight = in.weight_at(i, m, count, s);
-        Vec<T> mean{};
-        for (int64_t j = 0; j < s.j; ++j) mean += c[j] * dr[j];
-        if (out.weight) store(out.weight + i * s.m + m, mean, count);
-#pragma GCC unroll 16
-        for (int64_t k = 0; k < shape.x() * shape.a(); ++k) du[k] = Vec<T>{};
+    for (int64_t i = begin; i < end; i += kChildren) {
+      for (int64_t b = 0; b < group.end - group.begin; ++b) {
+        const Poses<T> poses = all_poses.from(b, s);
+        const Sums<T> sums = all_sums.from(b, s);
+        const Vec<T>*g1 = firsts + b * p, *g2 = seconds + b * p;
+        const Tile<T, A, X, Y> tile(shape, in, i, end, (group.begin + b) * Lanes<T>::n, us + b * numbers);
+        Vec<T>* dvs = all_dv + b * p;  // [c][block][k]; before their gradients are known, x lies there
+        tile.begin(r, poses.base);
         for (int64_t j = 0; j < s.j; ++j) {
-          const Vec<T> share = c[j] * weight, dl = share * (dr[j] - mean);
-          pull_vote(shape, in, i, j, du, dvs + at, [&](int64_t k) {
-            const Vec<T> x = xs[k], lx = dl * x;
-            const Vec<T> dx = share * (g1[k] + T(2) * g2[k] * x) - T(2) * lx * h[k];
-            d_centre[k] -= dx;
-            dh[k] -= lx * x;
-            dq[k] += dl * votes[k];
-            return dx + dl * q[k];
-          });
-          if (out.prior) in.add_to_prior(out.prior, i, j, m, dl, count, s);
+          const Vec<T> g0 = load(g_mass + j * s.m + tile.m, tile.count);
+          for (int64_t c = 0; c < tile.children; ++c) dr[c * s.j + j] = g0;
         }
-#pragma GCC unroll 16
-        for (int64_t k = 0; k < shape.x() * shape.a(); ++k) store(out.u + (i * xa + k) * s.m + m, du[k], count);
+        if constexpr (!Fixed) {
+          over_columns(shape, [&](int64_t k, int64_t j, int64_t y, int64_t a, auto width) {
+            using C = Columns<T, width, A>;
+            const C start(poses.offset + k, a_), h(poses.precision + k, a_), g1s(g1 + k, a_), g2s(g2 + k, a_);
+            for (int64_t c = 0; c < tile.children; ++c) {
+              C x = start;
+              tile.vote(c, j, y, a, x);
+              x.to(dvs + c * n * p + k, a_);
+              Vec<T> logit = r[c * s.j + j], d = dr[c * s.j + j];
+#pragma GCC unroll 4
+              for (int64_t l = 0; l < width; ++l) {
+                logit -= x[l] * x[l] * h[l];
+                d += x[l] * (g1s[l] + x[l] * g2s[l]);
+              }
+              if (of.query) {
+                for (int64_t l = 0; l < width; ++l) logit += x[l] * poses.query[k + l * a_];
+              }
+              r[c * s.j + j] = logit;
+              dr[c * s.j + j] = d;
+            }
+          });
+        }
+        for (int64_t c = 0; c < tile.children; ++c) softmax<T>(r + c * s.j, s.j);
+        if constexpr (!Fixed) {
+          tile.pull_softmax(r, dr, out.weight, out.prior);
+          for (int64_t c = 0; c < tile.children; ++c) {
+            for (int64_t j = 0; j < s.j; ++j) sums.l[j] += dr[c * s.j + j];
+          }
+        }
+        std::fill(du, du + numbers, Vec<T>{});
+        over_columns(shape, [&](int64_t k, int64_t j, int64_t y, int64_t a, auto width) {
+          using C = Columns<T, width, A>;
+          const C start(poses.offset + k, a_), h(poses.precision + k, a_), g1s(g1 + k, a_), g2s(g2 + k, a_);
+          C sum(sums.dv + k, a_), lxx(sums.lxx + k, a_);
+          for (int64_t c = 0; c < tile.children; ++c) {
+            const Vec<T> share = tile.weights[c] * r[c * s.j + j], twice = share + share;
+            Vec<T>* here = dvs + c * n * p + k;
+            C x = start, dv;
+            if constexpr (Fixed) {
+              tile.vote(c, j, y, a, x);
+              Vec<T> d = dr[c * s.j + j];
+#pragma GCC unroll 4
+              for (int64_t l = 0; l < width; ++l) {
+                d += x[l] * (g1s[l] + x[l] * g2s[l]);
+                dv[l] = share * g1s[l] + x[l] * (twice * g2s[l]);
+              }
+              dr[c * s.j + j] = d;
+            } else {
+              const Vec<T> dl = dr[c * s.j + j], dl2 = dl + dl;
+              x = C(here, a_);
+#pragma GCC unroll 4
+              for (int64_t l = 0; l < width; ++l) {
+                dv[l] = share * g1s[l] + x[l] * (twice * g2s[l] - dl2 * h[l]);
+                lxx[l] += dl * x[l] * x[l];
+              }
+              if (of.query) {
+                for (int64_t l = 0; l < width; ++l) {
+                  dv[l] += dl * poses.query[k + l * a_];
+                  sums.lx[k + l * a_] += dl * x[l];
+                }
+              }
+            }
+#pragma GCC unroll 4
+            for (int64_t l = 0; l < width; ++l) sum[l] += dv[l];
+            dv.to(here, a_);
+            tile.pull(c, j, y, a, dv, du);
+          }
+          sum.to(sums.dv + k, a_);
+          if constexpr (!Fixed) lxx.to(sums.lxx + k, a_);
+        });
+        if constexpr (Fixed) tile.pull_softmax(r, dr, out.weight, out.prior);
+        tile.give(du, out.u);
       }
-      pull_maps(shape, in, i, group, dvs, out.w, turned);
-      if (out.bias) pull_bias(s, group, dvs, out.bias);
+      for (int64_t c = 0; c < std::min(kChildren, end - i); ++c) {
+        pull_map(shape, group.end - group.begin, us + c * s.x * s.a, numbers, all_dv + c * n * p,
+                 out.w + (i + c) * s.x * s.j * s.y);
+      }
     }
-    unpack(d_centres, out.centre, s, group);
-    if (of.query) unpack(d_queries, out.query, s, group);
-    if (of.precision) unpack(d_precisions, out.precision, s, group);
+    all_sums.give(of, all_poses, s, group, out);
   }
 }
 
@@ -155,7 +298,8 @@ std::tuple<Tensor, Tensor, Tensor> moments(const Tensor& u, const Tensor& w, con
     const Inputs<scalar_t> in(u, w, bias, prior, weight);
     const Parents<scalar_t> of{centre.const_data_ptr<scalar_t>(), data<scalar_t>(query), data<scalar_t>(precision)};
     TORCHCAPS_FOR_SHAPE([&] {
-      forward<scalar_t, A, X, Y>(s, in, of, room<scalar_t>(mass), room<scalar_t>(first), room<scalar_t>(second));
+      const auto pass = of.fixed() ? forward<scalar_t, A, X, Y, true> : forward<scalar_t, A, X, Y, false>;
+      pass(s, in, of, room<scalar_t>(mass), room<scalar_t>(first), room<scalar_t>(second));
     });
   });
   return {mass, first, second};
@@ -180,8 +324,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> momen
   const Shares shares(u);
   Tensor du = at::empty_like(u), dw = at::zeros_like(w);
   Tensor dweight = weight ? at::empty_like(*weight) : at::empty({0}, u.options());
-  Tensor dbias = shares.copies(bias), dprior = shares.copies(prior), dcentre = shares.copies(centre);
-  Tensor dquery = shares.copies(query), dprecision = shares.copies(precision);
+  Tensor dbias = shares.copies(bias), dprior = shares.copies(prior), dcentre = shares.unset(centre);
+  Tensor dquery = shares.unset(query), dprecision = shares.unset(precision);
   AT_DISPATCH_FLOATING_TYPES(u.scalar_type(), "moments_backward", [&] {
     const Inputs<scalar_t> in(u, w, bias, prior, weight);
     const Parents<scalar_t> of{centre.const_data_ptr<scalar_t>(), data<scalar_t>(query), data<scalar_t>(precision)};
@@ -196,9 +340,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> momen
                                       Shares::row<scalar_t>(dquery, k),
                                       Shares::row<scalar_t>(dprecision, k)};
         TORCHCAPS_FOR_SHAPE([&] {
-          backward<scalar_t, A, X, Y>(s, in, of, g_mass.const_data_ptr<scalar_t>(), g_first.const_data_ptr<scalar_t>(),
-                                      g_second.const_data_ptr<scalar_t>(), s.i * k / shares.count,
-                                      s.i * (k + 1) / shares.count, out);
+          const auto pass = of.fixed() ? backward<scalar_t, A, X, Y, true> : backward<scalar_t, A, X, Y, false>;
+          pass(s, in, of, g_mass.const_data_ptr<scalar_t>(), g_first.const_data_ptr<scalar_t>(),
+               g_second.const_data_ptr<scalar_t>(), s.i * k / shares.count, s.i * (k + 1) / shares.count, out);
         });
       }
     });
