@@ -1,7 +1,6 @@
-"""A training against the same one written out by hand: rates, margins, momentum, decay, dropout, precision, targets."""
+"""A training against the same one written out by hand: rates, margins, momentum, decay, dropout, targets."""
 
 import itertools
-import math
 from types import SimpleNamespace
 
 import pytest
@@ -121,18 +120,6 @@ def test_what_is_random_in_a_step_is_another_in_every_step_seed_and_process():
         Training._seed(SimpleNamespace(settings=settings, fabric=fabric), step)
         drawn.append(torch.rand(1).item())
     assert len(set(drawn)) == 45
-
-
-@pytest.mark.parametrize(("precision", "dtype"), [("bf16", "bfloat16"), ("32", "float32"), ("64", "float64")])
-def test_the_precision_is_the_one_that_is_computed_in(precision, dtype):
-    net, seen = linear(), {True: set(), False: set()}
-    next(m for m in net.modules() if isinstance(m, nn.Linear)).register_forward_hook(
-        lambda module, _, out: seen[module.training].add(str(out.dtype))
-    )
-    run = fit(net, Waves(), validation_data=Waves(), epochs=1, batch_size=4, precision=precision, quiet=True)
-    assert seen == {True: {f"torch.{dtype}"}, False: {f"torch.{dtype}"}}
-    assert math.isfinite(run.history[-1]["loss"])
-    assert str(next(net.parameters()).dtype) == ("torch.float64" if precision == "64" else "torch.float32")
 
 
 def test_the_seed_decides_the_first_weights(glyphs):
