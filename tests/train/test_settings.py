@@ -199,6 +199,14 @@ def test_judged_inside_an_epoch(tmp_path):
     assert checkpoint.newest(tmp_path / "one" / CHECKPOINTS)[0].record["history"] == long.history
 
 
+def test_momentum_is_that_of_sgd():
+    ends = []
+    for momentum in (0.0, 0.9):
+        run = fit(linear(), Separable(), optimiser="sgd", momentum=momentum, steps=3, validation=0.0, quiet=True)
+        ends.append(torch.cat([p.flatten() for p in run.model.parameters()]))
+    assert not torch.equal(*ends)
+
+
 def test_tuples_and_lists_of_options_are_the_same_settings():
     one, other = (Settings(NAME, "glyphs", options={"image_size": size}) for size in ((28, 28), [28, 28]))
     assert one.differences(other) == []
