@@ -45,6 +45,9 @@ def compiled() -> str:
         "one stands for all. Every tile and call of the papers' models, at a batch of 8, is here. Numbers other than "
         "float32 are compiled for three shapes: parents in one block, in several, and a convolution."
     )
+    spilled = [sum(row["spilled"] for row in kernels_of) for kernels_of in found.values()]
+    if any(spilled):
+        text += f" {sum(map(bool, spilled))} of {len(spilled)} spill, up to {max(spilled)} bytes."
     if lacking:
         text += f" Not compiled yet, –: {lacking} of {every}."
     return table("Compiled for seven kinds of cards", text, ("call", *ARCHS), lines)
