@@ -88,7 +88,7 @@ def self_attention(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result
 
 def em(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
     routing = layer.routing
-    r = v.new_full(v.shape[:-1], 1 / v.shape[-2])
+    r = torch.full(v.shape[:-1], 1 / v.shape[-2], dtype=v.dtype, device=v.device)
     for t in range(routing.iters):
         mass, mu, var = _moments(r * children.act[..., None], v)
         log_sigma = 0.5 * (var + routing.variance_floor).log()
@@ -104,7 +104,7 @@ def em(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
 
 def variational(layer: CapsuleLayer, v: Tensor, children: Capsules) -> Result:
     routing, d = layer.routing, v.shape[-1]
-    r = v.new_full(v.shape[:-1], 1 / v.shape[-2])
+    r = torch.full(v.shape[:-1], 1 / v.shape[-2], dtype=v.dtype, device=v.device)
     for t in range(routing.iters):
         mass, mean, var = _moments(r * children.act[..., None], v)
         alpha, kappa, nu = routing.alpha0 + mass, routing.kappa0 + mass, routing.nu0 + mass

@@ -21,7 +21,7 @@ from torchcaps import CapsNetClassifier
 from torchcaps.types import Parse
 
 NAMES = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
-# A check of scikit-learn's that fails, and why: there is none. Half of one is skipped where pandas is not installed.
+# A check of scikit-learn's that fails, and why: there is none. One of them needs pandas.
 EXCEPTIONS: dict[str, str] = {}
 
 

@@ -1,21 +1,25 @@
-"""The forward path, and back, without waiting for the device: every routing, and networks of every paper."""
+"""The forward path, and back, without waiting for the device: every routing, and every network of the papers."""
 
+import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from tests.contracts.networks import build, images
 from tests.waiting import NobodyWaits
 from torchcaps.layers import CapsuleLayer
-from torchcaps.models import card, create_model
+from torchcaps.models import card, create_model, list_models
 from torchcaps.routing import ROUTINGS
 from torchcaps.schedule import sequential
 from torchcaps.types import CapsShape, Capsules
 
-PAPERS = ("sabour2017/capsnet", "tsai2020/inverted_simple", "gu2021/capsnet", "peer2021/rba", "chen2019/lenet")
-
 
 @pytest.mark.parametrize(
-    "read", [lambda t: t.item(), bool, lambda t: t[None].nonzero(), lambda t: t[None][t[None] > 0]]
+    "read",
+    [
+        *(bool, float, Tensor.item, Tensor.tolist, Tensor.cpu, Tensor.numpy, np.asarray),
+        *(lambda t: t[None].nonzero(), lambda t: t[None][t[None] > 0], lambda t: torch.zeros(2)[t.long()]),
+    ],
 )
 def test_the_mode_finds_who_waits(read):
     with NobodyWaits(), pytest.raises(AssertionError, match="waits for the device"):
@@ -40,8 +44,8 @@ def test_grid_wide_competition():
         (state.pose.sum() + state.act.sum()).backward()
 
 
-@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("name", list_models())
 def test_networks(name):
-    net = create_model(name, **({} if name == "chen2019/lenet" else {"width": 0.05}))
+    net = create_model(name, width=0.05)
     with NobodyWaits():
         net(torch.rand(2, *card(name).image)).scores.sum().backward()

@@ -130,12 +130,12 @@ class Votes:
         """Softmax over the parents a child can reach: those of its window, or of the whole grid."""
         return self.windows.compete(logits) if self.grid_wide else logits.softmax(-1)
 
-    def uniform(self) -> Float[Tensor, "#h #w #i #j 1"]:
+    def uniform(self) -> Float[Tensor, "#h #w #i 1 1"]:
         """The couplings of a child without preference: one over the parents it can reach."""
         if not self.grid_wide:
             return self.w.new_full((1, 1, 1, 1, 1), 1 / self.j)
-        none = self.w.new_zeros(1, *self.windows.grid_out, self.children, self.j)
-        return rearrange(self.compete(none), "1 h w i j -> h w i j 1")
+        none = self.w.new_zeros(1, *self.windows.grid_out, self.children, 1)
+        return rearrange(self.compete(none), "1 h w i 1 -> h w i 1 1") / self.j
 
     def attention(self, query: Poses | None = None, prior: Float[Tensor, "#b #h #w #i j"] | None = None) -> Coupling:
         """Softmax over parents of ⟨û_ij, query_j⟩ + prior_ij: the couplings that `attend` weighs the votes with."""

@@ -49,10 +49,12 @@ def test_fgsm_is_one_step_along_the_sign(net, shown, name, loss):
     torch.testing.assert_close(found, images + 0.5 * unit, atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("given", [0.07, None])
 @pytest.mark.parametrize("clip", [True, False])
-def test_pgd_is_many_steps_back_into_the_ball(net, shown, clip):
+def test_pgd_is_many_steps_back_into_the_ball(net, shown, clip, given):
     images, labels = shown
-    eps, steps, step = 0.2, 6, 0.07
+    eps, steps = 0.2, 6
+    step = 2.5 * 0.2 / 6 if given is None else given
     np.random.seed(3)
     start = np.random.uniform(-eps, eps, (7, 30)).reshape(images.shape)
     at = images + torch.from_numpy(start).float()
@@ -61,8 +63,17 @@ def test_pgd_is_many_steps_back_into_the_ball(net, shown, clip):
         at = at + step * gradient(net, at, labels, F.cross_entropy).sign()
         at = at.clamp(0, 1) if clip else at
         at = images + (at - images).clamp(-eps, eps)
-    found = PGD(eps, clip=clip, seed=3, steps=steps, step=step)(net, images, labels)
+    found = PGD(eps, clip=clip, seed=3, steps=steps, step=given)(net, images, labels)
     torch.testing.assert_close(found, at)
+
+
+def test_pgd_looks_at_forty_gradients(net, shown):
+    """As many as Madry et al. take on MNIST."""
+    images, labels = shown
+    asked = []
+    net.body.register_full_backward_hook(lambda *_: asked.append(1))
+    PGD(0.1)(net, images, labels)
+    assert len(asked) == 40
 
 
 def test_an_image_does_not_know_its_batch(net, shown):
@@ -88,6 +99,11 @@ def test_transfer_is_the_substitutes_attack(net, shown):
     images, labels = shown
     other = ConvNet(nn.Sequential(nn.Flatten(), nn.Linear(30, CLASSES)))
     assert torch.equal(Transfer(0.1, substitute=other)(net, images, labels), FGSM(0.1)(other, images, labels))
+    unsure = ConvNet(nn.Sequential(nn.Dropout(0.5), nn.Flatten(), nn.Linear(30, CLASSES)))
+    found = Transfer(0.1, substitute=unsure.train())(net, images, labels)  # which is asked in evaluation mode
+    assert all(module.training for module in unsure.modules())
+    assert all(p.requires_grad and p.grad is None for p in unsure.parameters())
+    assert torch.equal(found, FGSM(0.1)(unsure.eval(), images, labels))
     through = Transfer(0.1, "l2", False, 4, substitute=other, through=PGD)(net, images, labels)
     assert torch.equal(through, PGD(0.1, "l2", False, 4)(other, images, labels))
 

@@ -26,6 +26,7 @@ def test_each_sign():
     [said] = signs({"fgsm": {0.1: right(80)}}, right(100), right(20))
     assert said.startswith("20% of the images that the network gets right have no gradient")
     assert signs({"fgsm": {0.1: right(80)}}, right(100), right(4)) == ()
+    assert signs({"fgsm": {0.1: right(80)}}, right(100), ~right(100)) == ()  # flat where it is wrong anyway
     [said] = signs({"fgsm": {0.1: right(80)}, "pgd": {0.1: right(120)}}, ALL, ~ALL)
     assert said == "at eps=0.1 fgsm leaves 40.0% right, and pgd, with more steps, 60.0%"
     for blind in ("noise", "transfer", "universal"):
@@ -42,6 +43,7 @@ def test_chance_is_no_sign():
     b[420:840] = False
     assert clearly_more(a, b)
     assert not clearly_more(right(2), right(0))  # a point
+    assert clearly_more(right(190), right(170))  # 170 agree, and only those 20 count
 
 
 class Rounded(nn.Module):

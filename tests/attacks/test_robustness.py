@@ -1,12 +1,16 @@
 """The result of attacks: figures, intervals, outcomes, table, picture, JSON; and what one table cannot show."""
 
+import base64
+
+import numpy as np
 import pytest
 import torch
 
-from torchcaps.attacks import FGSM, PGD, Chosen, Noise, Robustness, Universal, attacked, decline, robustness
+from torchcaps.attacks import FGSM, PGD, Chosen, Noise, Point, Robustness, Universal, attacked, decline, robustness
+from torchcaps.attacks.robustness import controls
 from torchcaps.data import Placed, load
 from torchcaps.infer import infer
-from torchcaps.measures import Accuracy, Activity, Result, figure, walk, wilson
+from torchcaps.measures import Accuracy, AccuracyResult, Activity, Result, figure, walk, wilson
 from torchcaps.models import create_model
 
 
@@ -58,6 +62,35 @@ def test_picture_and_json(found):
     assert axes.get_xlabel() == "eps (L∞ ≤ eps, images from 0 to 1, clipped)"
     assert Result.from_json(found.to_json()) == found
     assert isinstance(Result.from_json(found.to_json()), Robustness)
+
+
+def judged(*right):
+    """Images of two classes, right or wrong."""
+    confusion = ((sum(right), len(right) - sum(right)), (0, 0))
+    bits = base64.b64encode(np.packbits(np.array(right, dtype=bool)).tobytes()).decode()
+    return AccuracyResult(("a", "b"), sum(right), len(right), None, bits, (len(right), 0), confusion)
+
+
+def test_a_table_and_a_picture_by_hand():
+    points = Point(0.2, judged(1, 0, 0, 0)), Point(0.1, judged(1, 1, 0, 0))
+    result = Robustness("eps", "L∞ ≤ eps", judged(1, 1, 1, 0), {"fgsm": points, "pgd": points[:1]})
+    table = result.table()
+    assert table.columns == ("eps", "fgsm", "pgd")
+    assert [(row[0], *(cell.split(" ")[0] for cell in row[1:])) for row in table.rows] == [
+        ("clean", "75.0", "75.0"),
+        ("0.1", "50.0", "–"),
+        ("0.2", "25.0", "25.0"),
+    ]
+    drawn = {line.get_label(): line.get_xydata().tolist() for line in figure(result).axes[0].lines}
+    assert drawn == {"fgsm": [[0, 0.75], [0.1, 0.5], [0.2, 0.25]], "pgd": [[0, 0.75], [0.2, 0.25]]}
+    assert result.histogram("fgsm", 0.2) == {"a": 1, "b": 3}
+
+
+def test_controls_are_as_large_and_follow_the_same_loss():
+    noise, fgsm = controls([PGD(0.1, "l2", False, 7, loss="own")], "own")
+    assert noise == Noise(0.1, "l2", False, 7)
+    assert fgsm == FGSM(0.1, "l2", False, 7, loss="own")
+    assert controls([Noise(0.1), FGSM(0.1)], "ce") == []
 
 
 def test_what_one_table_cannot_show(lenet, digits):

@@ -152,9 +152,10 @@ def test_symmetry_tells_the_worst_layer(monkeypatch, script):
         Asymmetry("scores of negated images", 1.6, 1.5),
     )
     monkeypatch.setattr(module_of("symmetry"), "load", lambda *_, **__: TEST)
-    script("symmetry", SymmetryResult(12, parts))
+    walked = script("symmetry", SymmetryResult(12, parts))
     found = values(JUDGES["symmetry"](subject(), routing="dynamic", bias=False))
     assert found == {"poses": 0.3, "activations": 0.2, "scores": 0.07}
+    assert {p.dtype for p in walked[0].model.parameters()} == {torch.float64}
     script("symmetry", SymmetryResult(12, (Asymmetry("scores", None, None),)))
     assert set(values(JUDGES["symmetry"](subject(), routing="dynamic", bias=False)).values()) == {None}
 

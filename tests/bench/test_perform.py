@@ -221,6 +221,7 @@ def test_what_did_not_work_says_why_and_is_done_again(measures, tmp_path, error,
     assert (line["state"], line["error"]) == (state, said)
     measures.error = None
     assert [found for _, found in perform([judging()], place(tmp_path))] == ["done"]
+    assert [line["state"] for line in lines(place(tmp_path), "judging")] == [state, "done"]
 
 
 def test_a_job_that_another_process_is_at_comes_last(measures, tmp_path, monkeypatch):

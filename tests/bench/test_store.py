@@ -9,6 +9,8 @@ import threading
 
 import pytest
 from filelock import FileLock
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from torchcaps.bench import store
 
@@ -64,6 +66,32 @@ def test_a_line_torn_by_a_killed_writer_does_not_spoil_the_next(tmp_path):
     found, problems = store.results(tmp_path)
     assert set(found) == {"one", "two"}
     assert len(problems) == 1
+
+
+names = st.text(st.characters(codec="utf-8"), max_size=8)
+values = st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | names
+any_line = st.builds(line, names, numbers=st.dictionaries(names, values, max_size=3))
+
+
+@settings(max_examples=60, deadline=None)
+@given(lines=st.lists(any_line, min_size=1, max_size=4), place=st.floats(0, 1), after=any_line)
+def test_a_file_cut_at_any_byte_keeps_every_whole_line_and_goes_on(tmp_path_factory, lines, place, after):
+    path = tmp_path_factory.mktemp("cut") / "a.jsonl"
+    for one in lines:
+        store.append(path, one)
+    whole = path.read_bytes()
+    cut = round(place * len(whole))
+    path.write_bytes(whole[:cut])
+    ends = [k for k, byte in enumerate(whole) if byte == ord("\n")]
+    left = sum(end <= cut for end in ends)  # without the end of its line a result is whole as well
+    torn = cut not in {0, *ends, *(end + 1 for end in ends)}
+    found, problems = store.read(path)
+    assert [{**one, **given} for one, given in zip(found, lines, strict=False)] == found
+    assert (len(found), len(problems)) == (left, torn)
+    store.append(path, after)
+    found, problems = store.read(path)
+    assert (len(found), len(problems)) == (left + 1, torn)
+    assert {**found[-1], **after} == found[-1]
 
 
 def test_files_can_be_put_together_in_any_order(tmp_path):

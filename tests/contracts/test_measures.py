@@ -16,7 +16,6 @@ from torchcaps.measures import (
     SWEEPS,
     Nothing,
     ParseTree,
-    ParseTreeResult,
     Result,
     Starvation,
     Table,
@@ -65,7 +64,7 @@ def check(result):
     stored = json.loads(json.dumps(result.to_json(), allow_nan=False))
     again = Result.from_json(stored)
     assert again.to_json() == stored
-    assert again == result or isinstance(result, ParseTreeResult)  # trees are kept in fewer digits
+    assert again == result
     table = result.table()
     assert isinstance(table, Table)
     assert all(len(row) == len(table.columns) for row in table.rows)

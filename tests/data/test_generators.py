@@ -243,7 +243,7 @@ def moved(image, down, right, *, mirrored):
     return found
 
 
-def test_augmentation_by_hand_in_every_epoch(digits):
+def test_augmentation(digits):
     """All 18 moves by one pixel, with and without mirror, all drawn, and drawn anew for every image and epoch."""
     images = torch.randint(1, 256, (300, 1, 4, 5), dtype=torch.uint8)
     data = Augmented(Stored(images, torch.zeros(300).long(), ("a",), seed=5), shift=1, flip=True)

@@ -61,9 +61,7 @@ def test_parts_of_the_users_own_are_kept(pairs, make):
     for part, kept in found.items():
         for item in kept:
             made = part if item.given != part else None
-            assert made is None or (part == "validation" and "validation" not in given) or (
-                make and part in ("test", "train") and part not in given
-            ) or (make and part == "validation")  # fmt: skip
+            assert made is None or (part not in given and (make or part == "validation"))
     judged = {d.digest for d, g in zip(items(contents), given, strict=True) if g != "train"}
     assert all(copy.digest in judged and copy.given != "test" for copy in copies)
 

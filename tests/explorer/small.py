@@ -7,6 +7,7 @@ from tests.explain.networks import IMAGE, convolutional
 from torchcaps.data import Reading, Stored
 from torchcaps.explain import Structure
 from torchcaps.explorer.gallery import Exhibit
+from torchcaps.explorer.question import Changes, changed
 from torchcaps.layers import Decoder
 from torchcaps.network import ConvNet
 
@@ -48,3 +49,9 @@ def plain(name="plain"):
     weight[0, :, 0], weight[1, :, 0] = 1.0, -1.0
     body[1].weight.data, body[1].bias.data = weight.flatten(1), torch.tensor([-1.0, 1.0, -9.0])
     return shown(ConvNet(body), name)
+
+
+def seen(exhibit, changes=None, sample=0):
+    """The image as the network is to see it."""
+    image = exhibit.samples.images[sample].float() / 255
+    return changed(image, [Changes(**(changes or {}))])

@@ -16,6 +16,7 @@ from torchcaps.losses import (
 from torchcaps.types import CapsShape, Capsules, Parse
 
 Z = math.exp(2) + math.exp(-1) + 1
+SIGMOIDS = [1 / (1 + math.exp(-2)), 1 / (1 + math.exp(1)), 0.5]
 
 
 def test_spread_loss_is_its_formula():
@@ -117,7 +118,7 @@ def test_lengths_of_zero_and_one_are_kept_from_the_logarithm():
 
 READ = {  # as probabilities: softmax; σ over their sum; lengths over their sum, a negative one as zero
     "ce": ([2.0, -1.0, 0.0], [math.exp(2) / Z, math.exp(-1) / Z, 1 / Z]),
-    "bce": ([0.0, -800.0, 0.0], [0.5, 0.0, 0.5]),
+    "bce": ([2.0, -1.0, 0.0], [sigmoid / sum(SIGMOIDS) for sigmoid in SIGMOIDS]),
     "bce_lengths": ([0.6, 0.2, -0.5], [0.75, 0.25, 0.0]),
     "margin": ([0.6, 0.2, -0.5], [0.75, 0.25, 0.0]),
     "spread": ([0.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]),
@@ -132,6 +133,11 @@ def test_how_scores_are_read(name):
     assert found[0].tolist() == pytest.approx(expected)
     assert found.sum(-1).tolist() == pytest.approx([1.0, 1.0])
     assert make_loss(name).threshold == (0.0 if name in ("ce", "bce") else 0.5)
+
+
+def test_sigmoids_that_are_as_good_as_zero_are_shared_out_too():
+    found = BinaryCrossEntropy().probabilities(torch.tensor([[-800.0, -800.0, -900.0]]))
+    assert found[0].tolist() == pytest.approx([0.5, 0.5, 0.0])
 
 
 def test_each_name_is_its_own_loss():

@@ -1,11 +1,11 @@
-"""A network that says what a test wrote, image by image, and the data set of numbered images it reads."""
+"""Networks that say what a test wrote or keep what they are shown, and data sets that can be checked by hand."""
 
 import torch
 from torch import nn
 
-from torchcaps.data import Batch, Dataset
+from torchcaps.data import Batch, Dataset, Stored
 from torchcaps.layers import ActivationHead, CapsuleLayer, LinearHead, PrimaryCapsules
-from torchcaps.network import CapsNet
+from torchcaps.network import CapsNet, ConvNet
 from torchcaps.routing import Dynamic
 from torchcaps.types import Capsules, Parse
 
@@ -34,7 +34,7 @@ class Scripted(CapsNet):
         primary = PrimaryCapsules((2 * n, *grid), n=n, d=2, kernel=None)
         shape, layers = primary.shape_out, []
         for act, option in zip(acts[1:], options or [{}] * (len(acts) - 1), strict=True):
-            layers.append(CapsuleLayer(shape, act.shape[3], 2, routing=routing, **option))
+            layers.append(CapsuleLayer(shape, act.shape[3], 2, **{"routing": routing, **option}))
             shape = layers[-1].shape_out
             assert shape.grid == tuple(act.shape[1:3])
         head = ActivationHead(shape) if layers[-1].routing.activates else LinearHead(shape)
@@ -49,3 +49,22 @@ class Scripted(CapsNet):
         if record == "none":
             return Parse(self.scores[which], said[-1:], [], [])
         return Parse(self.scores[which], said, [c[which] for c in self.couplings], [])
+
+
+class Eyes(ConvNet):
+    """Keeps what it is shown, and answers at random."""
+
+    def __init__(self, classes=10):
+        super().__init__(nn.Identity())
+        self.seen, self.classes = [], classes
+
+    def forward(self, x, record="none"):
+        self.seen.append(x)
+        return super().forward(x, record)._replace(scores=torch.rand(len(x), self.classes))
+
+
+def specks(count=9, classes=3, size=8, seed=0):
+    """Small grey images of random pixels, with labels in turn."""
+    chance = torch.Generator().manual_seed(1)
+    images = torch.randint(1, 200, (count, 1, size, size), dtype=torch.uint8, generator=chance)
+    return Stored(images, torch.arange(count) % classes, "abcdefghij"[:classes], seed=seed)

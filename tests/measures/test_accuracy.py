@@ -20,6 +20,7 @@ from torchcaps.measures import (
     accuracy,
     correct,
     measure,
+    named,
     usual_threshold,
     walk,
     wilson,
@@ -87,6 +88,8 @@ def test_a_threshold_asks_how_many_there_are():
     assert correct(scores, pairs, 0.5).tolist() == [True, False, False]
     assert correct(scores, same, 0.5).tolist() == [False, True, False]
     assert correct(scores, same).tolist() == [True, True, True]
+    at = named(torch.tensor([[0.5, 0.5001, 0.0]]), torch.tensor([1]), 0.5)
+    assert at.tolist() == [[False, True, False]]  # above, not at
 
 
 def test_no_numbers_are_never_right_and_equal_scores_name_the_first():
@@ -185,6 +188,12 @@ def test_confusions_of_sets():
     found, said = told(scores, labels, 0.5)
     assert found.confusion == ((2, 0, 0, 0), (0, 1, 1, 0), (0, 0, 0, 0), (0, 0, 0, 0))
     assert (found.hits, found.shown) == (0, (2, 3, 0, 1))
+    assert {name: (s.value, s.count) for name, s in found.by_class.items()} == {
+        "a": (1, 2),
+        "b": (pytest.approx(1 / 3), 3),
+        "d": (0, 1),
+    }
+    assert said.largest == 2 / 4  # of images, whatever is named besides
     assert (said.named, said.shown) == ((2, 1, 2, 0), (2, 3, 0, 1))
     best, _ = told(scores, labels)
     assert best.confusion[0] == (2, 0, 0, 0)

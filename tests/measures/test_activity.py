@@ -84,6 +84,12 @@ def test_it_says_what_has_no_activation():
     assert normed.layers[1].cdr is None
     raw = measured([torch.rand(4, 1, 1, 2), torch.rand(4, 1, 1, 2)], routing=lambda s: Dynamic(s, squash=identity))
     assert "not squashed" in raw.layers[1].why
+    acts = [torch.ones(4, 1, 1, 2), torch.tensor([0.0, 0.2, 0.4, 0.6]).reshape(4, 1, 1, 1).expand(4, 1, 1, 2)]
+    above = Scripted(acts, [torch.zeros(4, 1, 1, 2, 2)])
+    above.primary.activation = "one"  # nothing is seen of the first layer
+    [found] = walk(above, Numbered(range(4)), [Activity()])
+    assert (found.images, found.layers[0].why) == (4, "every primary capsule has activation 1")
+    assert (found.layers[1].cas, found.layers[1].cnm) == (1.5, pytest.approx(0.3))
     inverted = create_model("tsai2020/inverted_simple", width=0.1)
     measure = Activity()
     measure.begin(inverted, Numbered([0]))

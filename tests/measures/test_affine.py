@@ -2,14 +2,13 @@
 
 import pytest
 import torch
-from torch import nn
 
+from tests.measures.scripted import Eyes
 from tests.measures.trained import reader
 from torchcaps.data import Affine, Augmented, Overlapping, Placed, Sign, Stored, Strength
 from torchcaps.data.glyphs import load_glyphs
 from torchcaps.measures import accuracy, affine
 from torchcaps.models import create_model
-from torchcaps.network import ConvNet
 
 STILL = Strength(rotation=0.0, shear=0.0, scale=(1.0, 1.0), translation=0.0)
 
@@ -17,18 +16,6 @@ STILL = Strength(rotation=0.0, shear=0.0, scale=(1.0, 1.0), translation=0.0)
 @pytest.fixture(scope="module")
 def digits():
     return load_glyphs("test", 120)
-
-
-class Eyes(ConvNet):
-    """Keeps what it is shown, and answers at random."""
-
-    def __init__(self, classes=10):
-        super().__init__(nn.Identity())
-        self.seen, self.classes = [], classes
-
-    def forward(self, x, record="none"):
-        self.seen.append(x)
-        return super().forward(x, record)._replace(scores=torch.rand(len(x), self.classes))
 
 
 def shown(data, **options):

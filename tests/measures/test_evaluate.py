@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
+from tests.measures.trained import reader
 from torchcaps.cli import app
 from torchcaps.data import Overlapping, Sign
 from torchcaps.data.glyphs import load_glyphs
@@ -86,8 +87,10 @@ def test_mistakes(trained):
 
 def test_sets_of_objects(trained):
     """DiverseMultiMNIST is judged by a threshold, which can be told."""
-    trained.model = create_model("gu2021/convnet_avg", width=0.02, image_size=36)
+    trained.model = reader(36)
     trained.data = Overlapping(trained.data, single=1 / 6)
     usual = json.loads(ask("--json").stdout)["clean"]["accuracy"]
     assert usual == accuracy(trained.model, trained.data, threshold=0.0).value
+    chosen = json.loads(ask("--json", "--threshold", "2").stdout)["clean"]["accuracy"]
+    assert 0 < usual < chosen == accuracy(trained.model, trained.data, threshold=2.0).value
     assert json.loads(ask("--json", "--threshold", "1000").stdout)["clean"]["accuracy"] == 0

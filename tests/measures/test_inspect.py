@@ -5,8 +5,10 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
-from torchcaps.data import Sign, load
+from tests.measures.scripted import Eyes, specks
+from torchcaps.data import Overlapping, Sign, load
 from torchcaps.measures import INSPECTIONS, Nothing, Result, accuracy, inspect
 from torchcaps.measures.views import VIEWS
 from torchcaps.models import create_model
@@ -47,6 +49,32 @@ def test_accuracies_are_those_of_the_views(digits, capsnet):
     found = inspect(capsnet, digits, ["accuracy", "overlap"])
     assert found["accuracy"].score == accuracy(capsnet, digits)
     assert found["overlap"].score == accuracy(capsnet, VIEWS["overlap"](capsnet, digits))
+
+
+def test_what_is_asked_for_in_its_order_and_in_such_batches():
+    net, data, told = Eyes(3), specks(23), []
+    names = ["overlap", "predictions", "affine", "accuracy"]
+    found = inspect(net, data, names, batch_size=10, progress=lambda *now: told.append(now))
+    assert list(found) == names
+    walks = {"images as they are": "clean", "affine images": "affine", "overlap images": "overlap"}
+    assert told == [(walk, done, 23) for walk in walks for done in (10, 20, 23)]
+    for k, view in enumerate(walks.values()):
+        images = VIEWS[view](net, data).batch(torch.arange(23)).images
+        torch.testing.assert_close(torch.cat(net.seen[3 * k : 3 * k + 3]), images)
+
+
+def test_sets_of_objects_are_judged_and_counted_by_one_threshold():
+    """Data of one object or two: both measures name the classes above the threshold, none of them as many as shown."""
+
+    class Shy(Eyes):
+        def forward(self, x, record="none"):
+            return super().forward(x, record)._replace(scores=torch.tensor([-1.0, -2.0, -3.0]).expand(len(x), 3))
+
+    diverse = Overlapping(specks(), single=0.5)
+    found = inspect(Shy(3), diverse, ["accuracy", "predictions"])
+    assert (found["accuracy"].threshold, found["accuracy"].hits) == (0.0, 0)
+    assert found["predictions"].named == (0, 0, 0)
+    assert inspect(Shy(3), Overlapping(specks()), ["predictions"])["predictions"].named == (9, 9, 0)
 
 
 def test_where_there_is_nothing_to_measure_it_says_why(digits):

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from torchcaps.data import Sign
+from tests.measures.scripted import Eyes, specks
+from torchcaps.data import Overlapping, Sign
 from torchcaps.data.glyphs import load_glyphs
-from torchcaps.measures import VIEWS, check_views, measure
+from torchcaps.measures import VIEWS, check_views, judge, measure
 from torchcaps.models import create_model
 
 MODELS = ("sabour2017/capsnet", "tsai2020/inverted_simple", "gu2021/convnet_avg", "gu2021/convnet_cr")
@@ -39,6 +40,18 @@ def test_several_at_once(digits):
     scores = measure(net, list(VIEWS), digits)
     assert list(scores) == list(VIEWS)
     assert scores == {name: measure(net, name, digits)[name] for name in VIEWS}
+
+
+def test_it_is_the_view_that_is_shown_and_judged():
+    """Pairs ask for two classes, whatever the data they are made of asks for; progress tells what is done, of all."""
+    diverse, told = Overlapping(specks(), single=0.5), []
+    net = Eyes(3)
+    found = judge(net, ["overlap", "clean"], diverse, batch_size=4, progress=lambda *now: told.append(now))
+    assert (found["overlap"].threshold, found["clean"].threshold) == (None, 0.0)
+    assert told == [(view, done, 9) for view in ("overlap", "clean") for done in (4, 8, 9)]
+    for view, images in (("overlap", torch.cat(net.seen[:3])), ("clean", torch.cat(net.seen[3:]))):
+        torch.testing.assert_close(images, VIEWS[view](net, diverse).batch(torch.arange(9)).images)
+    assert not torch.equal(torch.cat(net.seen[:3]), torch.cat(net.seen[3:]))
 
 
 def test_wrong_names_are_quoted():

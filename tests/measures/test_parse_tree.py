@@ -51,6 +51,11 @@ def test_one_dead_capsule_and_one_that_changes_its_mind():
     primary, classes = found.layers
     assert (primary.dead, primary.strength, primary.wavering, primary.rerouting) == (1, 0.25, 0.0, 0.25)
     assert classes.rerouting is None
+    assert [link.shares for link in found.mean.structure.links] == [True]
+    assert [link.shares for link in found.deviation.structure.links] == [False]  # of a child deviations are no shares
+    mean, deviation, *_ = figure(found).axes
+    shades = [axes.collections[0].get_colors()[:, 3].tolist() for axes in (mean, deviation)]
+    assert shades == [[0.5] * 4, [0.5] * 2]  # the second child never changes its mind: no line of it is left
     assert "primary" in str(found)
 
 
@@ -103,6 +108,7 @@ def test_it_says_what_is_not_there():
     acts = [torch.rand(4, 1, 1, 3), torch.zeros(4, 1, 1, 4)]
     found = measured(acts, [torch.rand(4, 1, 1, 3, 4)], routing=InvertedAttention)
     assert [layer.dead for layer in found.layers] == [0, None]
+    assert not found.mean.dead[1].any()  # nobody knows
     measure = ParseTree()
     measure.begin(create_model("chen2019/lenet"), Numbered([0]))
     assert measure.record == "none"

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from torchcaps.measures import figure
-from torchcaps.measures._axes import COLOURS, DARK, LIGHT
+from torchcaps.measures._axes import COLOURS, DARK, LIGHT, line_style
 from torchcaps.measures._fit import Estimate
 from torchcaps.measures.accuracy import AccuracyResult
 from torchcaps.measures.activity import ActivityResult, LayerActivity
@@ -39,6 +40,21 @@ def test_confusions_lie_as_they_are_written():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("named", "shown")
 
 
+def test_confusions_have_the_same_colours_in_every_picture():
+    unsure = AccuracyResult(("a", "b"), 2, 4, None, "oA==", (2, 2), ((1, 1), (1, 1)))
+    assert figure(unsure).axes[0].images[0].get_clim() == (0, 1)
+
+
+def test_a_large_matrix_names_every_other_class():
+    names = tuple("abcdefghijklmnopqrst")
+    result = AccuracyResult(names, 20, 20, None, "////", (1,) * 20, tuple(map(tuple, np.eye(20, dtype=int).tolist())))
+    axes = figure(result).axes[0]
+    for axis in (axes.xaxis, axes.yaxis):
+        named = {int(at): text.get_text() for at, text in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)}
+        assert named == {k: names[k] for k in range(0, 20, 2)}
+    assert not axes.texts
+
+
 def test_activity_by_layer_and_threshold():
     layers = (
         LayerActivity("primary", 4, "", 3.0, 0.75, 4.0, 1.0, 0, 0.0, (1.0, 0.9), (0.0, 0.1)),
@@ -54,6 +70,7 @@ def test_activity_by_layer_and_threshold():
     assert [t.get_text() for t in first.get_xticklabels()] == ["primary", "classes"]
     assert lines(active)["classes"] == [[0.01, 0.8], [0.1, 0.3]]
     assert lines(dead)["primary"] == [[0.01, 0], [0.1, 0.1]]
+    assert [axes.get_title() for axes in (active, dead)] == ["Share active by threshold", "Share dead by threshold"]
 
 
 def test_dynamics_with_what_is_undefined():
@@ -86,8 +103,11 @@ def test_bars():
     factor = FactorCompactness("scale", (0.8, 1.0, 1.2), 0.7, 0.1, 5, 0)
     axes = figure(CompactnessResult(16, (factor,))).axes[0]
     assert [bar.get_height() for bar in axes.patches] == [0.7]
+    [most] = [line for line in axes.lines if "log 16" in str(line.get_label())]
+    assert list(most.get_ydata()) == pytest.approx([np.log(16)] * 2)  # nats, as the bars
     axes = figure(PredictionsResult(("a", "b"), (8, 2), (5, 5), 10)).axes[0]
     shown, named = axes.containers
+    assert [shown.get_label(), named.get_label()] == ["shown", "named"]
     assert [bar.get_height() for bar in shown] == [0.5, 0.5]
     assert [bar.get_height() for bar in named] == [0.8, 0.2]
     assert max(bar.get_x() + bar.get_width() for bar in shown[:1]) <= named[0].get_x() + 0.03  # side by side
@@ -128,6 +148,28 @@ def test_distances_iterations_and_growth():
     wanted = {"parameters": [[16, 100], [64, 400]], "seconds": [[16, 0.5], [64, 1.5]]}
     wanted |= {"multiply_adds": [[16, 2000], [64, 8000]], "peak_bytes": [[16, 7000], [64, 9000]]}
     assert drawn == {f"{said.capitalize()} at d = 32": wanted[name] for name, said in QUANTITIES.items()}
+
+
+def test_laws_over_sizes():
+    """The exponents of n and d, each at its letter."""
+    points = tuple(Point(n, d, n * d, 2 * n * d, 3.0 * n * d, 4 * n * d) for n in (4, 8) for d in (2, 5))
+    laws = tuple(
+        Law(quantity, Estimate(2.0 + k, 0.0, 9.0), Estimate(-1.0, -2.0, 0.0), ())
+        for k, quantity in enumerate(QUANTITIES)
+    )
+    panels = figure(ComplexityResult(2, False, (Growth("A", points, laws),))).axes
+    for k, axes in enumerate(panels):
+        assert lines(axes) == {f"A: $n^{{{2.0 + k}}}d^{{-1.0}}$": [[n, (k + 1) * 5 * n] for n in (4, 8)]}
+
+
+def test_series_can_be_told_apart_and_dark_is_dark():
+    styles = [line_style(k) for k in range(6)]
+    assert len({style["color"] for style in styles}) == len({style["marker"] for style in styles}) == 6
+    result = PredictionsResult(("a", "b"), (8, 2), (5, 5), 10)
+    for dark, ground in ((False, LIGHT), (True, DARK)):
+        page = figure(result, dark=dark)
+        assert to_hex(page.get_facecolor()) == to_hex(page.axes[0].get_facecolor()) == ground["ground"]
+        assert page.axes[0].xaxis.label.get_color() == ground["ink"]
 
 
 def contrast(one, other):

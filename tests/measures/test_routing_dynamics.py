@@ -144,6 +144,11 @@ def test_what_does_not_compete_is_not_measured():
     acts, coupling = [alive(3, 2), alive(3, 2)], [routes([0, 1], [0, 1], [0, 1], parents=2)]
     nothing = measured(acts, coupling, routing=Trainable)
     assert "the couplings of Trainable do not sum to one" in nothing.why
+    acts3, both = [*acts, alive(3, 2)], [*coupling, routes([0, 0], [1, 0], [0, 0], parents=2)]
+    first, second = measured(acts3, both, options=[{"routing": Trainable}, {}]).layers
+    assert (first.printed, first.living) == (None, None)
+    assert "the couplings of Trainable do not sum to one" in first.why
+    assert second.printed.by_capsule == pytest.approx((2 * math.sqrt(2) / 3, 0))  # two deviations of √2/3 over 2 · ½
     [normed] = measured(acts, coupling, routing=InvertedAttention).layers
     assert normed.living is None
     assert normed.printed.dyr == 0

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.contracts.networks import build, images
-from torchcaps.data import Batch
+from torchcaps.data import Batch, Stored
 from torchcaps.data.glyphs import load_glyphs
 from torchcaps.measures import Nothing, Result, Starvation, gradients
 from torchcaps.models import create_model
@@ -94,6 +94,36 @@ def test_a_capsule_without_weights_is_dead_and_starves():
     watch.after_step(now)
     assert watch.result().revived(1) == 1
     assert "revived" in str(watch.result())
+
+
+def test_it_looks_at_validation_images_and_not_again_when_resumed():
+    """The first of them, as many as were asked for."""
+    net = build("dynamic")
+    train, validation = (
+        Stored((images(6, 255.0).clamp(0, 255)).byte(), torch.arange(6) % 3, ("a", "b", "c")) for _ in range(2)
+    )
+    now = SimpleNamespace(model=net, splits=SimpleNamespace(train=train, validation=validation), step=0)
+    watch = Starvation(images=4)
+    watch.begin(now)
+    [look] = watch.result().looks
+    for layer, expected in zip(look.layers, gradients(net, validation.batch(torch.arange(4))), strict=True):
+        assert layer.gradient == pytest.approx(float(expected.pose.norm(dim=-1).mean()), rel=1e-5)
+    other = gradients(net, train.batch(torch.arange(4)))[0].pose.norm(dim=-1).mean()
+    assert look.layers[0].gradient != pytest.approx(float(other), rel=1e-3)
+    now.step = 4
+    resumed = Starvation(images=4)
+    resumed.begin(now)
+    assert resumed.result().looks == ()
+
+
+def test_gradients_are_those_of_evaluation_mode():
+    net, shown = build("dynamic").double(), batch()
+    net.backbone = torch.nn.Dropout(0.5)
+    first, second = gradients(net.train(), shown), gradients(net, shown)
+    for a, b, still in zip(first, second, gradients(net.eval(), shown), strict=True):
+        assert torch.equal(a.pose, b.pose)
+        assert torch.equal(a.pose, still.pose)
+        assert a.pose.abs().sum() > 0
 
 
 def test_the_training_does_not_notice_and_a_resume_leaves_no_trace(tmp_path, monkeypatch):

@@ -90,12 +90,13 @@ def test_every_image_at_every_value(digits):
         data.batches(3, shuffle=True)
 
 
-def test_curves_are_a_trained_networks_accuracies_on_images_that_kornia_warps():
-    """Each matrix by hand, from pixel centres to pixel centres, around the middle of 28×28."""
+def test_curves_are_accuracies_at_each_value():
+    """Of a trained network on images that kornia warps, each matrix by hand, around the middle of 28×28."""
     net, digits = reader(), load_glyphs("test", 40)
     strength = Strength(rotation=40.0, shear=45.0, scale=(0.6, 1.4), translation=6.0)
     [found] = walk(net, swept(count=3, strength=strength)(net, digits), [AffineCurves()], batch_size=13)
     assert [c.factor for c in found.curves] == list(FACTORS)
+    assert found.images == 40  # at each value
     images, labels, _ = digits.batch(torch.arange(40))
     seen = set()
     for curve in found.curves:

@@ -67,6 +67,14 @@ def test_batches_shrink_where_the_record_is_large(monkeypatch):
     assert [seen[0] for seen in large.seen] == [1, 1, 1]
 
 
+def test_a_record_of_a_megabyte_an_image_is_taken_a_few_images_at_a_time():
+    """However many images are asked for at once: as a rule a batch's record stays below 64 MB."""
+    acts = [torch.rand(1, 1, 1, 512).expand(80, 1, 1, 512)] * 2
+    net, spy = Scripted(acts, [torch.zeros(1).expand(80, 1, 1, 512, 512)]), Spy("last")
+    walk(net, Numbered(range(80), classes=[str(k) for k in range(512)]), [spy], batch_size=80)
+    assert 8 <= max(seen[0] for seen in spy.seen) <= 64
+
+
 def test_a_measure_can_walk_twice():
     data = load_glyphs("test", 12)
     net = create_model("mitterreiter2023/capsnet", image_size=28, width=0.1)

@@ -1,6 +1,7 @@
 """Finding, building and keeping models: what a user's mistakes are answered with."""
 
 import json
+import math
 
 import pytest
 import torch
@@ -199,3 +200,27 @@ def test_a_network_that_memory_cannot_hold_is_refused_in_bytes(monkeypatch):
         create_model("peer2021/sign", **options)
     monkeypatch.setattr(_registry, "memory", lambda: 4 * numbers)
     create_model("peer2021/sign", **options)
+
+
+@pytest.mark.parametrize(
+    "loss", ["margin", {"name": "margin"}, {"name": "margin", "logits": True, "down_weight": 0.25}]
+)
+def test_a_loss_by_name_or_with_its_options(loss):
+    """Of lengths: 0.6² + λ·0.3²; of logits that of their sigmoids."""
+    found = create_model("chen2019/lenet", width=0.1, loss=loss).loss
+    scores, targets = torch.tensor([[0.3, 0.4]]), torch.tensor([[1.0, 0.0]])
+    expected = 0.6**2 + 0.5 * 0.3**2
+    if len(loss) == 3:
+        present, absent = (1 / (1 + math.exp(-s)) for s in (0.3, 0.4))
+        expected = (0.9 - present) ** 2 + 0.25 * (absent - 0.1) ** 2
+    assert found(scores, targets).item() == pytest.approx(expected)
+
+
+def test_a_network_that_is_to_standardise_sees_images_of_mean_0_and_deviation_1():
+    net = create_model("chen2019/lenet", width=0.5, standardise=True).eval()
+    x = torch.rand(3, 1, 28, 28)
+    torch.testing.assert_close(net(x).scores, net(0.1 + x / 3).scores, rtol=1e-4, atol=1e-5)
+    plain = create_model("chen2019/lenet", width=0.5).eval()
+    plain.load_state_dict(net.state_dict())
+    normal = (x - x.mean((1, 2, 3), keepdim=True)) / x.std((1, 2, 3), keepdim=True, correction=0)
+    torch.testing.assert_close(net(x).scores, plain(normal).scores, rtol=1e-4, atol=1e-5)

@@ -35,6 +35,19 @@ def test_as_good_as_its_result(name):
     assert high >= row["test_accuracy"] - 0.01
 
 
+def test_it_comes_ready_to_judge():
+    assert not any(module.training for module in create_model("peer2021/sign", pretrained=True).modules())
+
+
+def test_options_that_its_recipe_does_not_have_are_refused():
+    """Even where they name the model's own default: whoever asks for something should get it, or hear that not."""
+    own = create_model("peer2021/sign", pretrained=True).recipe["options"]
+    assert "width" not in own
+    with pytest.raises(ValueError, match=r"width=3.0 is not allowed with pretrained=True"):
+        create_model("peer2021/sign", pretrained=True, width=3.0)
+    assert create_model("peer2021/sign", pretrained=True, **own).recipe["options"] == own
+
+
 def test_other_options_are_refused():
     with pytest.raises(ValueError, match="num_classes=7 is not allowed with pretrained=True"):
         create_model("sabour2017/capsnet", pretrained=True, num_classes=7)

@@ -1,6 +1,7 @@
 """How a library comes to lie on disk, and what is not loaded from there; what is loaded here is a text."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,17 @@ def test_the_path_is_the_same_after_a_build(tmp_path, monkeypatch, fails):
         assert fails
     assert os.environ["PATH"] == "/usr/bin:/bin"
     assert seen[0].endswith(":/usr/bin:/bin")
+
+
+def test_a_build_is_kept_by_sources_headers_and_flags(tmp_path, monkeypatch):
+    shutil.copytree(native.HERE, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(native, "HERE", tmp_path)
+    keys = [native._key("c++")]
+    for name in ("attend.cpp", "lanes.h", "votes.h", "another.h"):
+        with (tmp_path / name).open("a") as file:
+            file.write("// changed\n")
+        keys.append(native._key("c++"))
+    monkeypatch.setenv("TORCHCAPS_NATIVE_FLAGS", "-O1 -g")
+    keys.append(native._key("c++"))
+    keys.append(native._key("clang++"))
+    assert len(set(keys)) == len(keys) == 7

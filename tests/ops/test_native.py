@@ -73,20 +73,6 @@ def test_denormal_numbers_survive_in_the_process():
     assert run_python(code).stdout.split() == ["native", "True"]
 
 
-def test_a_build_is_kept_by_sources_headers_and_flags(tmp_path, monkeypatch):
-    shutil.copytree(native.HERE, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr(native, "HERE", tmp_path)
-    keys = [native._key("c++")]
-    for name in ("attend.cpp", "lanes.h", "votes.h", "another.h"):
-        with (tmp_path / name).open("a") as file:
-            file.write("// changed\n")
-        keys.append(native._key("c++"))
-    monkeypatch.setenv("TORCHCAPS_NATIVE_FLAGS", "-O1 -g")
-    keys.append(native._key("c++"))
-    keys.append(native._key("clang++"))
-    assert len(set(keys)) == len(keys) == 7
-
-
 @pytest.fixture
 def built(tmp_path):
     """A folder with a whole build in it, as the cache has one."""

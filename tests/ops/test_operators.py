@@ -121,7 +121,7 @@ def test_gradcheck(name):
 @each
 @pytest.mark.parametrize("present", [(True,) * 5, (False,) * 5], ids=["all", "none"])
 def test_opcheck(name, present):
-    inputs = draw(name, (3, 2, 2, 5, 3, 2), dtype=torch.float32, present=present)
+    inputs = draw(name, (3, 2, 2, 5, 3, 4), dtype=torch.float32, present=present)
     PASSES[name][0](*inputs, j=3)  # loads what serves
     torch.library.opcheck(operator(name), (*inputs, *numbers(name, 3)))
 

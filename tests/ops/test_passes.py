@@ -24,7 +24,28 @@ def test_plain():
     run_tests("plain", f"{HERE}/test_operators.py")
 
 
-@pytest.mark.parametrize("file", ["test_operators.py", "triton_cases.py"])
-def test_triton(file):
+FIRST = "cut_up and (all or children) or forbidden"  # what a slip in a kernel breaks first
+PARTS = {
+    "test_operators.py": [f"{HERE}/test_operators.py"],
+    "kernels": [f"{HERE}/triton_cases.py", "-k", FIRST],
+    "triton_cases.py": [f"{HERE}/triton_cases.py", "-k", f"not ({FIRST})"],
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_triton(part):
     quick = ["-p", "tests.ops.interpreter", "-W", "ignore::RuntimeWarning"]  # NumPy's, of NaN
-    run_tests("triton", *quick, f"{HERE}/{file}", TRITON_INTERPRET="1")
+    run_tests("triton", *quick, *PARTS[part], TRITON_INTERPRET="1")
+
+
+def test_triton_costs_no_time_where_no_card_asks():
+    """Neither an import nor a network on the CPU imports it; Fabric does, with which networks are trained."""
+    code = """
+import sys, torch, torchcaps.measures
+from torchcaps.models import create_model
+create_model("sabour2017/capsnet", width=0.05)(torch.rand(1, 1, 28, 28))
+sys.exit("triton" in sys.modules)
+"""
+    environment = {**os.environ, "TORCHCAPS_PASSES": ""}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]

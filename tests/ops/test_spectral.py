@@ -314,6 +314,9 @@ def test_who_looks_inside_finds_the_direct_convolution():
     assert "conv2d" in exported.graph_module.code
     assert "spectral" not in exported.graph_module.code
     torch.testing.assert_close(torch.func.vmap(layer)(x[:, None])[:, 0], layer(x))
+    value, slope = torch.func.jvp(layer, (x,), (torch.ones_like(x),))
+    torch.testing.assert_close(value, layer(x))
+    torch.testing.assert_close(slope, layer.weight.sum((1, 2, 3))[:, None, None].expand(2, 4, 5, 5))
     assert layer.to("meta")(x.to("meta")).shape == (2, 4, 5, 5)
 
 

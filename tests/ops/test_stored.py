@@ -65,6 +65,23 @@ def test_a_layer_routes_few_instances_like_many(name, window, monkeypatch):
     assert len(made) == (name in ("dynamic", "inverted_attention", "self_attention", "self_routing"))
 
 
+def test_a_compiler_is_not_asked_how_large_a_batch_is(monkeypatch):
+    w = torch.zeros(4, 4, 8)
+    assert ops.worth_storing(w, instances=1, rows=1)
+    assert not ops.worth_storing(w.to("meta"), instances=1, rows=1)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert not ops.worth_storing(w, instances=1, rows=1)
+
+
+def test_so_many_instances_are_few():
+    """Up to eight, if twice as many columns as instances lie below; or whatever is less than 65,536 numbers."""
+    large = torch.zeros(512, 16, 160)
+    assert [ops.worth_storing(large, instances=m, rows=1) for m in (0, 1, 8, 9)] == [False, True, True, False]
+    assert [ops.worth_storing(large, instances=m, rows=2) for m in (4, 5)] == [True, False]
+    small = torch.zeros(64, 8, 64)
+    assert [ops.worth_storing(small, instances=m, rows=1) for m in (16, 17)] == [True, False]
+
+
 def test_a_card_stores_no_votes():
     """However few they are: there the kernels serve. A tensor without memory stands for the card's."""
     with FakeTensorMode():

@@ -90,3 +90,15 @@ def test_detached_couplings_get_no_gradient(small_tiles):
     s, _ = ops.plain_attend(u, w, bias, query, None, None, j=J, detach=True)
     assert torch.autograd.grad(s.sum(), [query], retain_graph=True, materialize_grads=True)[0].abs().max() == 0
     assert torch.autograd.grad(s.sum(), [w])[0].abs().max() > 0
+
+
+def test_a_query_that_is_made_of_the_votes_counts_once(small_tiles):
+    """Also where its gradient is to be differentiated again: autograd joins what reaches the children by two ways."""
+    u, w, bias = operator()
+
+    def slopes(*, again):
+        query, _ = ops.plain_attend(u, w, bias, None, None, None, j=J)
+        s, _ = ops.plain_attend(u, w, bias, query, None, None, j=J)
+        return torch.autograd.grad(s.square().sum(), [u, w, bias], create_graph=again)
+
+    torch.testing.assert_close(slopes(again=True), slopes(again=False))

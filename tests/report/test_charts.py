@@ -71,10 +71,10 @@ def test_training_curves():
 def test_robustness_curves_of_networks_of_which_some_were_not_judged():
     at, seen = (-20.0, 0.0, 10.0, 40.0), {"CapsNet": [0.5, 0.98, 0.9, 0.1], "ConvNet": [0.4, 0.97, 0.7, 0.0]}
     sweep = Sweep("Rotation", "degrees", at, seen)
-    section = RobustnessCurves(networks=["CapsNet", "LeNet", "ConvNet"], sweeps=[sweep])
-    page = render([section], title="T", lead="L")
-    [svg] = charts(page)
-    found = read(svg, names_by_colour(page))
+    before = Curves(curves=[Curve(name, LOSSES[name], SHARES[name]) for name in LOSSES])
+    section = RobustnessCurves(networks=["ConvNet", "LeNet", "CapsNet"], sweeps=[sweep])
+    page = render([before, section], title="T", lead="L")  # colours are given out by the first
+    found = read(charts(page)[-1], names_by_colour(page))
     assert found.pop("LeNet") == []
     for name, values in seen.items():
         assert [x for x, _ in found[name]] == pytest.approx(at, abs=0.1)

@@ -41,3 +41,11 @@ def test_as_released_every_child_starts_undecided_and_decides_in_time():
 def test_unknown_start_is_named(no_shape_checks):
     with pytest.raises(ValueError, match="gate_init='one' is not allowed: choose 'fan_in' or 'zero'"):
         SelfRouting(RoutingShape((1, 1), 2, 2, 2, 2), gate_init="one")
+
+
+def test_parents_of_children_that_are_not_there_are_zero():
+    layer = CapsuleLayer(**KINDS["connected"], routing=SelfRouting)
+    pose = torch.randn(2, *layer.shape_in.grid, layer.shape_in.n, layer.shape_in.d)
+    above = layer(Capsules(pose, torch.zeros_like(pose[..., 0])))
+    assert not above.pose.any()  # nor NaN
+    assert not above.act.any()

@@ -30,3 +30,10 @@ def test_coefficients_begin_within_their_fan_in():
     c = Trainable(RoutingShape((5, 5), 300, 8, 4, 4)).c
     assert c.abs().max() <= 0.1
     assert c.std() > 0.05
+
+
+def test_coefficients_differ_by_position_or_dimension_where_asked():
+    shape = RoutingShape((5, 6), 3, 2, 7, 4)
+    assert Trainable(shape).c.shape == (1, 1, 3, 2, 1)
+    assert Trainable(shape, per_position=True).c.shape == (5, 6, 3, 2, 1)
+    assert Trainable(shape, per_dim=True).c.shape == (1, 1, 3, 2, 4)

@@ -1,13 +1,15 @@
-"""A training against the same one written out by hand: rates, margins, momentum, decay, dropout, precision, targets."""
+"""A training against the same one written out by hand: rates, margins, momentum, decay, dropout, targets."""
 
 import itertools
-import math
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 import torch
+from lightning_fabric import Fabric
 from torch import nn
 
+from tests.train import separable
 from torchcaps import fit
 from torchcaps.data import Batch, Dataset, Overlapping
 from torchcaps.models import create_model
@@ -16,6 +18,7 @@ from torchcaps.train.fitting import prepare
 from torchcaps.train.loop import Training
 from torchcaps.train.objective import Objective, part_of
 from torchcaps.train.settings import Settings
+from torchcaps.train.splits import Splits
 
 LR, MOMENTUM, DECAY = 0.1, 0.8, 0.05
 STEPS = 14  # in two epochs, so that the rate drops after steps 6 and 10
@@ -123,17 +126,6 @@ def test_what_is_random_in_a_step_is_another_in_every_step_seed_and_process():
     assert len(set(drawn)) == 45
 
 
-@pytest.mark.parametrize(("precision", "dtype"), [("bf16", "bfloat16"), ("32", "float32"), ("64", "float64")])
-def test_the_precision_is_the_one_that_is_computed_in(precision, dtype):
-    net, seen = linear(), {True: set(), False: set()}
-    next(m for m in net.modules() if isinstance(m, nn.Linear)).register_forward_hook(
-        lambda module, _, out: seen[module.training].add(str(out.dtype))
-    )
-    run = fit(net, Waves(), validation_data=Waves(), epochs=1, batch_size=4, precision=precision, quiet=True)
-    assert seen == {True: {f"torch.{dtype}"}, False: {f"torch.{dtype}"}}
-    assert math.isfinite(run.history[-1]["loss"])
-
-
 def test_the_seed_decides_the_first_weights(glyphs):
     def weights(seed):
         torch.rand(seed + 5)  # whatever was drawn before
@@ -176,3 +168,19 @@ def test_processes_share_a_batch_and_their_mean_is_the_batchs(images):
             shares = [part[field] for part, weight in parts if weight > 0]
             assert torch.equal(torch.cat(shares), batch[field])
         assert all(len(part.images) == 1 for part, weight in parts if weight == 0)
+
+
+@pytest.mark.parametrize(("rank", "hits"), [(0, 0.0), (1, 1.0)])
+def test_a_process_without_images_counts_none(rank, hits):
+    """One image for two processes: the one that only takes part does not count it as well."""
+    net = separable.linear()
+    net.body[-1].weight.data, net.body[-1].bias.data = torch.tensor([[-9.0], [9.0]]), torch.tensor([4.0, -4.0])
+    one, shared = separable.Separable(1), []
+    settings = Settings("custom", "custom", validation=0.0, batch_size=1)
+    training = Training(Fabric(accelerator="cpu", devices=1), settings, net, Splits(one, one), folder=None)
+    share = {"all_reduce": lambda values, reduce_op: shared.append(values.flatten()) or values}
+    others = {"global_rank": rank, "world_size": 2, "device": torch.device("cpu"), "autocast": nullcontext}
+    training.fabric = SimpleNamespace(**share, **others, backward=lambda loss: loss.backward())
+    training.train_on(one.batch(torch.arange(1)))
+    assert training.accuracy(one) == hits
+    assert [float(values[-1]) for values in shared] == [hits, hits]

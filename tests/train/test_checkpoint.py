@@ -90,7 +90,7 @@ def test_one_byte_anywhere_is_noticed(saved):
 
 def test_truncated_files(saved):
     whole = saved.read_bytes()
-    for length in (0, 1, 7, 8, 100, len(whole) - 30, len(whole) - 1):
+    for length in range(len(whole)):
         saved.write_bytes(whole[:length])
         refused(saved, "not a whole one")
     saved.write_bytes(whole + b"\0")

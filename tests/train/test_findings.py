@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from torchcaps.data import Inventory
 from torchcaps.data._random import permutation
 from torchcaps.measures import Nothing, inspect
 from torchcaps.train import fit, load_run
 from torchcaps.train.findings import FOLDER, keep, kept
+from torchcaps.train.fingerprint import DATA, changes
+from torchcaps.train.run import RUN, read_run
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +49,24 @@ def test_what_cannot_be_read_is_measured_again(run):
     (run.directory / FOLDER / "future.json").write_text(json.dumps({**stored, "result": {"kind": "Unheard"}}))
     assert set(kept(run)) == {"dynamics"}
     assert not list((run.directory / FOLDER).glob("*.part"))
+
+
+@pytest.mark.parametrize("name", [f"{FOLDER}/activity.json", RUN, DATA])
+def test_a_file_cut_at_any_byte_is_as_if_it_were_not_there_or_refused(run, name):
+    """Never half of what it was: without its last newline it is whole, with less it is nothing."""
+    keep(run, {"activity": Nothing("activity", "every number, and a reason")})
+    path = run.directory / name
+    whole = path.read_bytes()
+    known = kept(run)
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        if cut == len(whole) - 1:
+            assert kept(load_run(run.directory)) == known
+        elif name.startswith(FOLDER):
+            assert kept(run) == {}
+        else:
+            with pytest.raises(ValueError, match=f"{path.name} cannot be read"):
+                read_run(run.directory) if name == RUN else changes(run.directory, Inventory())
 
 
 def test_test_images_are_a_few_of_all(run):

@@ -30,7 +30,8 @@ def _device(monkeypatch):
             real(self, batch)
 
     def catch_up(self, **options):
-        with torch.utils._python_dispatch._disable_current_modes():  # what is told lies with the host
+        # What is told lies with the host.
+        with torch.utils._python_dispatch._disable_current_modes(), torch._C.DisableTorchFunction():
             told(self, **options)
 
     monkeypatch.setattr(Training, "train_on", train_on)

@@ -102,7 +102,11 @@ def set_aside(problems: Iterable[Problem]) -> None:
 def query(folder: Path, sql: str) -> "duckdb.DuckDBPyRelation":
     """Ask the results in SQL, as the table `results`; `numbers` and `settings` are JSON.
 
-    >>> query(Path("results/cpu"), "select artefact, sum(seconds) from results group by 1")  # doctest: +SKIP
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     append(Path(folder) / "all.jsonl", {"name": "a", "state": DONE, "artefact": "gu2021/table1", "seconds": 3})
+    ...     query(Path(folder), "select artefact, sum(seconds) from results group by 1").fetchall()
+    [('gu2021/table1', 3.0)]
     """
     import duckdb
 

@@ -91,8 +91,10 @@ def _open(tree: Tree, node: Node) -> Answer | None:
     }
     if node.layer == len(layers) - 1:
         return answer
-    by_child = tree.structure.windows(node.layer).by_child(tree.couplings[node.layer][None])
-    mine = reduce(by_child[0, :, :, node.type], "h w p j -> h w j", "mean")
+    windows = tree.structure.windows(node.layer)
+    by_child = windows.by_child(tree.couplings[node.layer][None])[0, :, :, node.type]
+    there = (windows.parents[..., :1] >= 0).sum(-2).clamp_min(1)  # at the border a capsule lies in fewer windows
+    mine = reduce(by_child, "h w p j -> h w j", "sum") / there
     parent = int(mine.sum((0, 1)).argmax())
     return answer | {
         "coupling": numbers(mine[..., parent]),

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
 from torchcaps.measures._axes import legend, line_style
 from torchcaps.measures._contenders import Attention, Dense, Fused
@@ -154,6 +153,8 @@ def _point(
             out = layer(u)
             if backward:
                 torch.autograd.grad(out.sum(), list(layer.parameters()))
+
+    from torch.utils.flop_counter import FlopCounterMode  # which imports Triton, if it is there, for a second
 
     taken = cost(call, device=device, seconds=seconds)
     counted = layer.to("meta")

@@ -108,6 +108,7 @@ def _walk(
     except ValueError as error:
         return {name: Nothing(name, str(error)) for name in wanted}
     above = usual_threshold(model, shown)
-    measures = [Accuracy(above) if made is Accuracy else made() for made in wanted.values()]
+    judges: dict[Callable[[], Measure], Measure] = {Accuracy: Accuracy(above), Predictions: Predictions(above)}
+    measures = [judges.get(made) or made() for made in wanted.values()]
     results = walk(model, shown, measures, batch_size=batch_size, progress=told)
     return dict(zip(wanted, results, strict=True))

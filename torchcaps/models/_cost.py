@@ -1,7 +1,6 @@
 """What a model costs, found without computing anything."""
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from torchcaps.network import Model
 
@@ -13,6 +12,8 @@ def multiply_adds(model: Model, image: tuple[int, int, int]) -> int:
     >>> multiply_adds(create_model("sabour2017/capsnet").to("meta"), (1, 28, 28))
     203821056
     """
+    from torch.utils.flop_counter import FlopCounterMode  # which imports Triton, if it is there, for a second
+
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model.eval()(torch.zeros(1, *image, device="meta"))
     return int(counter.get_total_flops()) // 2

@@ -31,8 +31,14 @@ def convolve(
 
 
 def multiply(u: Float[Tensor, "b h w i d_in"], w: Float[Tensor, "i x jy"], c: Couplings, *, j: int, rows: int) -> Poses:
-    """From the children of each window: one product of matrices, or one for each position and row."""
-    alike = c.numel() == 1  # then the sum is scaled, which is smaller than the maps
+    """From the children of each window: one product of matrices, or one for each position and row.
+
+    Couplings that are the same for all parents scale the children, or if all are the same the sum: either is smaller
+    than maps for each position would be.
+    """
+    alike = c.numel() == 1
+    if c.shape[3:] == (1, 1) and not alike:
+        u, c, alike = u * rearrange(c, "h w i 1 1 -> h w i 1"), c.new_ones(()), True
     maps = rearrange(w, "i x jy -> 1 1 1 (i x) jy") if alike else _scaled(w, c, j, rows)
     if maps.shape[:3] == (1, 1, 1):
         s = rearrange(u, "b h w i (a x) -> b h w a (i x)", a=rows) @ maps[0, 0, 0]

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from einops import repeat
+from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
@@ -33,14 +33,14 @@ class Uniform(Routing):
             raise ValueError(f"over={over!r} is not allowed: choose 'children' or 'parents'")
         self.over, self.squash, self.competes = over, squash, over == "parents"
 
-    def _coupling(self, votes: Votes) -> Float[Tensor, "#h #w #i #j 1"]:
+    def _coupling(self, votes: Votes) -> Float[Tensor, "#h #w #i 1 1"]:
         if self.over == "parents":
             return votes.uniform()
         missing = votes.windows.missing
         if missing is None:
             return votes.w.new_full((1, 1, 1, 1, 1), 1 / self.shape.i)
         here = (~missing).to(votes.w.dtype)
-        return repeat(here / here.sum(-1, keepdim=True), "h w i -> h w i j 1", j=self.shape.j)
+        return rearrange(here / here.sum(-1, keepdim=True), "h w i -> h w i 1 1")
 
     def weight_std(self, maps: int, x: int, y: int) -> float:
         return self.sum_std(1 / (self.shape.i if self.over == "children" else self.shape.j), maps, y)

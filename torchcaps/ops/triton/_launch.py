@@ -45,13 +45,22 @@ class Call(NamedTuple):
             dtype=self.u.dtype,
             prior=of,
             detach=self.detach,
-            tf32=self.target.backend != "cpu" and torch.backends.cuda.matmul.allow_tf32,
+            tf32=self.target.backend != "cpu" and tf32_allowed(),
             atomic=not torch.are_deterministic_algorithms_enabled(),
         )
 
     def tensors(self, *names: str) -> list[Tensor | None]:
         """Some of them, in the order of a kernel's arguments."""
         return [self.given.get(name) for name in names]
+
+
+def tf32_allowed() -> bool:
+    """Torch's own setting, whichever of its ways it was made in; an older torch knows the second question alone."""
+    matmul = torch.backends.cuda.matmul
+    try:
+        return bool(matmul.fp32_precision == "tf32")
+    except AttributeError:
+        return bool(matmul.allow_tf32)
 
 
 class Shares:

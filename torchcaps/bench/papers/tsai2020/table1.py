@@ -13,7 +13,7 @@ from torchcaps.bench.evidence import At
 from torchcaps.bench.jobs import MeasureSpec
 from torchcaps.bench.table import Column, grid
 
-ACCURACY, COUNT = "test accuracy", "parameters, millions"
+ACCURACY, COUNT = "test accuracy", "parameters"
 SGD = {"optimiser": "sgd", "lr": 0.1, "weight_decay": 5e-4}
 ADAM, ADAM_FAST = {"lr": 1e-3}, {"lr": 1e-2}
 RELEASED = {"compat": "apple"}
