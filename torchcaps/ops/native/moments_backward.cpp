@@ -1,4 +1,4 @@
-// The gradients of moments. With g0, g1, g2 those of the three sums, dr = g0 + g1 x + g2 x^2, and dl those of the logits:
+// The gradients of moments. With g0, g1, g2 those of the sums, dr = g0 + g1 x + g2 x^2, and dl those of the logits:
 // dv = r (g1 + 2 g2 x) + dl (query - 2 precision x). Those of the parents' poses are sums of dv, dl, dl x and dl x^2.
 #include <torch/library.h>
 
