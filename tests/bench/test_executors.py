@@ -1,6 +1,7 @@
 """Executors without processes, Ray or Slurm: stubs in their places."""
 
 import os
+import signal
 import sys
 from functools import partial
 from multiprocessing import Pipe
@@ -202,6 +203,7 @@ class Ray(ModuleType):
 
     def init(self, **options):
         self.calls.append(("init", options))
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as Ray does
 
     def shutdown(self):
         self.calls.append(("shutdown", {}))
@@ -230,8 +232,9 @@ def ray(monkeypatch):
 
 
 def test_ray_gives_each_unit_a_core_and_three_tries(ray, tmp_path):
-    made = ray()
+    made, before = ray(), signal.getsignal(signal.SIGTERM)
     events = list(on_ray(UNITS, place(tmp_path), workers=4))
+    assert signal.getsignal(signal.SIGTERM) is before
     assert events == [(job, "done") for job in JOBS]
     init, remote, shutdown = made.calls
     assert init[1]["num_cpus"] == 4

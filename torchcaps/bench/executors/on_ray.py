@@ -1,6 +1,8 @@
 """A Ray cluster, or Ray on this machine. All machines must see the same results and work folders."""
 
 import os
+import signal
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,6 +23,7 @@ def on_ray(units: Sequence[Unit], place: Place, *, workers: int) -> Iterator[Eve
     ours = not ray.is_initialized()
     if ours:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        before = signal.getsignal(signal.SIGTERM)
         ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
     try:
         task = ray.remote(num_cpus=1, max_retries=TRIES - 1)(perform_unit)
@@ -35,6 +38,8 @@ def on_ray(units: Sequence[Unit], place: Place, *, workers: int) -> Iterator[Eve
     finally:
         if ours:
             ray.shutdown()
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, before)  # Ray's own would end the process from now on
 
 
 def _result(reference: Any) -> tuple[dict[str, str], str]:
