@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from torchcaps.layers import Convolution
+from torchcaps.ops import spectral
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,33 @@ def test_values_and_gradients_are_torchs(options):
         torch.autograd.grad((y * towards).sum(), list(net.parameters())) for y, net in ((a, ours), (b, theirs))
     )
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("size", [(5, 4), (5, 7)], ids=["whole map", "larger map"])
+def test_one_kernel_per_channel_is_torchs_with_gradients_of_the_image_too(bias, size):
+    """Where the kernel covers the map it is one product; a larger map must not be taken for one."""
+    ours, theirs = (cls(6, 6, (5, 4), groups=6, bias=bias).double() for cls in (Convolution, nn.Conv2d))
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(3, 6, *size, dtype=torch.float64, requires_grad=True)
+    a, b = ours(x), theirs(x)
+    torch.testing.assert_close(a, b)
+    towards = torch.randn_like(b)
+    found, wanted = (
+        torch.autograd.grad((y * towards).sum(), [x, *net.parameters()]) for y, net in ((a, ours), (b, theirs))
+    )
+    torch.testing.assert_close(found, wanted)
+
+
+def test_a_map_seen_whole_is_a_product_but_not_for_the_textbook(monkeypatch):
+    taken = []
+    monkeypatch.setattr(nn.Conv2d, "forward", lambda self, x: taken.append(tuple(x.shape)) or x[..., :1, :1])
+    whole = Convolution(6, 6, (5, 4), groups=6)
+    whole(torch.randn(3, 6, 5, 4))
+    assert not taken
+    with spectral.directly():
+        whole(torch.randn(3, 6, 5, 4))
+    with torch.autocast("cpu", torch.bfloat16):
+        whole(torch.randn(2, 6, 5, 4))
+    Convolution(6, 12, (5, 4), groups=6)(torch.randn(1, 6, 5, 4))
+    assert taken == [(3, 6, 5, 4), (2, 6, 5, 4), (1, 6, 5, 4)]

@@ -9,7 +9,7 @@ from functools import partial
 from torch import nn
 
 from torchcaps.functional import squash_exp
-from torchcaps.layers import CapsuleLayer, PrimaryCapsules
+from torchcaps.layers import CapsuleLayer, Convolution, PrimaryCapsules
 from torchcaps.models._assemble import (
     Reconstruction,
     RoutingChoice,
@@ -64,7 +64,7 @@ def capsnet(
     image = image_shape(in_chans, image_size)
     convs = choose_backbone(backbone, partial(_convolutions, in_chans, narrow, n * dim), in_chans, narrow)
     c, h, w = feature_shape(convs, image)
-    whole = nn.Conv2d(c, n * dim, (h, w), groups=c) if c == n * dim else nn.Conv2d(c, n * dim, (h, w))
+    whole = Convolution(c, n * dim, (h, w), groups=c if c == n * dim else 1)
     layer = partial(CapsuleLayer, d=dim, init_std=init_std, routing=chosen)
     return assemble(
         nn.Sequential(convs, whole),

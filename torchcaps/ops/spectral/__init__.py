@@ -74,6 +74,11 @@ def directly() -> Iterator[None]:
         _direct.reset(token)
 
 
+def is_direct() -> bool:
+    """Whether this is inside `directly`."""
+    return _direct.get()
+
+
 def _spectral(
     x: Tensor, w: Tensor, bias: Tensor | None, spectra: Tensor | None, stride: Pair, padding: Pair, n: Pair
 ) -> Tensor:
@@ -86,7 +91,7 @@ def _forced() -> bool | None:
     wanted = os.environ.get("TORCHCAPS_SPECTRAL") or None
     if wanted not in (*CHOICES, None):
         raise ValueError(f"TORCHCAPS_SPECTRAL={wanted} is not allowed: choose one of {', '.join(CHOICES)}")
-    if _direct.get():
+    if is_direct():
         return False
     return None if wanted is None else wanted == "1"
 
@@ -102,4 +107,4 @@ def _possible(x: Tensor, w: Tensor) -> bool:
     return torch._C._functorch.peek_interpreter_stack() is None
 
 
-__all__ = ["Kept", "conv2d", "directly", "operator"]
+__all__ = ["Kept", "conv2d", "directly", "is_direct", "operator"]

@@ -85,7 +85,7 @@ ARTEFACT = Artefact(
             rows={row.id: {"options": {"conv_width": 0.25}} for row in CIFAR},
             cuts=(
                 "an eighth (CIFAR-10: a quarter) of the channels and types of primary capsules",
-                "5 epochs of 20,000 images; 5,000 test images",
+                "5 epochs of 18,000 images; 5,000 test images",
             ),
         ),
         "paper": Budget(minutes=20_000, seeds=5),

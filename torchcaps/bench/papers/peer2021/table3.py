@@ -26,7 +26,7 @@ PRINTED = {
     ("fashion", True): (82.3, 84.0, 84.7, 83.5, 83.9),
 }
 ROWS = _depth.rows(DEPTHS, {"routing_options": {"beta_std": 0.1, "unit_eps": 1e-8}})
-KEPT = {"mnist": (5, 6, 7, 8), "fashion": (5, 8), "mnist_released": (5, 8), "fashion_released": ()}
+KEPT = {"mnist": (5, 6, 7, 8), "fashion": (5, 8), "mnist_released": (), "fashion_released": ()}
 
 
 def _is_kept(row: str) -> bool:
@@ -71,7 +71,7 @@ ARTEFACT = Artefact(
             measures={"accuracy": {"count": 5000}},
             cut=frozenset(row.id for row in ROWS if not _is_kept(row.id)),
             cuts=(
-                "MNIST with 5 to 8 layers, Fashion-MNIST and the authors' settings on MNIST with 5 and 8",
+                "MNIST with 5 to 8 layers, Fashion-MNIST with 5 and 8; no rows with the authors' settings",
                 "4,000 steps of 64 images instead of 50 epochs in steps of 256",
                 "convolutions and types of primary capsules 1/16; 5,000 test images",
             ),
