@@ -49,10 +49,7 @@ def compiled() -> str:
     if any(spilled):
         text += f" {sum(map(bool, spilled))} of {len(spilled)} spill, up to {max(spilled)} bytes."
     if lacking:
-        text += (
-            f" Not in the table, –: {lacking} of {every}. Kernels for poses of 64 numbers and more need more shared "
-            "memory than a block may have on these cards: they compile, and could not be launched."
-        )
+        text += f" Not in the table, –: {lacking} of {every}, not compiled yet."
     return table("Compiled for seven kinds of cards", text, ("call", *ARCHS), lines)
 
 

@@ -68,9 +68,27 @@ def test_offsets_inside_a_tile_fit_32_bits(sizes, expected):
     assert fits(Sizes(*sizes)) == expected
 
 
+@pytest.mark.parametrize(
+    ("y", "a", "expected"), [(256, 1, True), (257, 1, False), (256, 16, True), (16, 256, True), (128, 33, False)]
+)
+def test_poses_too_large_for_a_tile_are_left_to_the_plain_pass(y, a, expected):
+    assert fits(Sizes(3, 2, a, 5, 2, y)) == expected
+
+
 def how(kernel, sizes, **options):
     usual = {"dtype": SINGLE, "prior": (True, True), "detach": False, "tf32": False, "atomic": True, **options}
     return launch(kernel, Sizes(*sizes), Target("cuda", 80, 108), **usual)
+
+
+@pytest.mark.parametrize("target", CARDS, ids=str)
+@pytest.mark.parametrize("sizes", [(512, 64, 1, 32, 10, 64), (30, 100, 1, 7, 3, 100), (9, 40, 4, 7, 30, 8)], ids=str)
+def test_the_maps_of_a_child_fit_the_memory_that_a_program_has(sizes, target):
+    """Sixteen kilobytes of single precision, of which a card holds two or three in flight."""
+    for kernel in ("forward", "parents", "children"):
+        options = {"dtype": SINGLE, "prior": (True, True), "detach": False, "tf32": False, "atomic": True}
+        plan = launch(kernel, Sizes(*sizes), target, **options).plan
+        assert plan.xb * plan.jb * plan.yp <= 4096
+        assert plan.xb in (16, 32, 64)
 
 
 @pytest.mark.parametrize("sizes", [(7, 3, 1, 37, 5, 3), (100, 16, 4, 1001, 33, 4), (1, 70, 1, 1, 300, 16)], ids=str)

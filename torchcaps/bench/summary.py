@@ -16,6 +16,8 @@ from torchcaps.bench.verdict import is_deterministic, judge
 VERDICTS = "verdicts.json"
 CLOSE = 1e-6
 """Numbers that differ by less than this share of themselves are the same: processors do not add alike."""
+LONGEST = 80
+"""Characters that are told of a stored value."""
 
 Summary = dict[str, Any]
 
@@ -97,7 +99,13 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
         return [d for k, pair in enumerate(zip(before, now, strict=True)) for d in differences(*pair, f"{where}.{k}")]
     if isinstance(before, float | int) and isinstance(now, float | int) and math.isclose(before, now, rel_tol=CLOSE):
         return []
-    return [] if before == now else [f"{where}: stored {before!r}, computed {now!r}"]
+    return [] if before == now else [f"{where}: stored {_short(before)}, computed {_short(now)}"]
+
+
+def _short(value: object) -> str:
+    """A line of it: an artefact that is not stored at all would fill a page."""
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _target(found: Gathered) -> float | None:

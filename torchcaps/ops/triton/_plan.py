@@ -12,7 +12,8 @@ PER_WARP = 512  # numbers of a tile, where a program has up to eight
 LEAST = 16  # the shortest side of a matrix product
 WIDEST = 64  # columns of the children at a time
 DEPTH = 16  # of the products that a child's gradient is the sum of
-LARGEST = 1 << 15  # numbers in the least tile; larger poses are left to the plain pass
+LARGEST = 4096  # numbers in the least tile; larger poses are left to the plain pass
+MAPS = 4096  # numbers of the maps of a child at a time, which shared memory holds
 WAVES = 4  # programs wanted for each multiprocessor
 FEWEST = 4  # children, or blocks of instances, worth a program of their own
 FAST_TF32 = (80, 90, 100, 103)
@@ -140,7 +141,7 @@ def launch(
     atomic: bool,
 ) -> Launch:  # fmt: skip
     """How to run a kernel on tensors of these sizes."""
-    yp, ap, xb = _power(s.y), _power(s.a), min(WIDEST, max(LEAST, _power(s.x)))
+    yp, ap = _power(s.y), _power(s.a)
     most = target.limits
     least_j, bm = max(1, LEAST // yp), max(1, LEAST // ap)
     jb = max(least_j, min(_power(s.j), most.tile // (yp * ap * bm)))
@@ -148,6 +149,7 @@ def launch(
         jb = max(least_j, min(jb, most.blocked // (yp * ap * bm)))
     while jb * yp * ap * bm * 2 <= most.tile and ap * bm < most.wide and bm < s.m:
         bm *= 2
+    xb = max(LEAST, min(WIDEST, _power(s.x), MAPS // (jb * yp)))
     blocks_j, blocks_m, blocks_x = _parts(s.j, jb), _parts(s.m, bm), _parts(s.x, xb)
     if kernel == "children":
         work, first, second = blocks_m, s.i, blocks_j * blocks_x

@@ -90,15 +90,24 @@ def product(left, right, total, kind: tl.constexpr, p: tl.constexpr):
 
 
 @triton.jit
+def add_columns(v, first, u, w, i, block_j, block_m, M, p: tl.constexpr):
+    """Add what the child's columns from `first` on give to its votes."""
+    at_w, here_w = maps_at(first, block_j, p)
+    at_u, here_u = child_at(first, block_m, M, p)
+    maps = tl.load(w + i * (p.x * p.j * p.y) + at_w, mask=here_w, other=0.0)
+    child = tl.load(u + i * (p.x * p.a * M) + at_u, mask=here_u, other=0.0)
+    return product(maps, child, v, w.dtype.element_ty, p)
+
+
+@triton.jit
 def votes(u, w, bias, i, block_j, block_m, M, p: tl.constexpr):
     """The tile of child i's votes; `bias` is a tile already."""
     v = tl.zeros((p.jb * p.yp, p.ap * p.bm), tl.float32)
-    for first in tl.static_range(0, p.x, p.xb):
-        at_w, here_w = maps_at(first, block_j, p)
-        at_u, here_u = child_at(first, block_m, M, p)
-        maps = tl.load(w + i * (p.x * p.j * p.y) + at_w, mask=here_w, other=0.0)
-        child = tl.load(u + i * (p.x * p.a * M) + at_u, mask=here_u, other=0.0)
-        v = product(maps, child, v, w.dtype.element_ty, p)
+    if p.x <= p.xb:
+        v = add_columns(v, 0, u, w, i, block_j, block_m, M, p)
+    else:  # a loop of the card's own: unrolled, it would hold all its maps in shared memory at once
+        for first in tl.range(0, p.x, p.xb):
+            v = add_columns(v, first, u, w, i, block_j, block_m, M, p)
     v = tl.reshape(v, (p.jb, p.yp, p.ap, p.bm))
     return v if bias is None else v + bias[:, :, :, None]
 

@@ -118,7 +118,7 @@ ARTEFACT = Artefact(
             cuts=(
                 "an eighth of the channels and of the types of primary capsules",
                 "4 epochs of 3,150 images instead of 350 of 50,000; 2,000 test images",
-                "1, 2 and 5 iterations; EM routing with 1, 2 and 3 and ablation C with 1 and 2, since more take seconds",
+                "1, 2 and 5 iterations; EM routing with 1, 2 and 3 and ablation C with 1 and 2: more take seconds",
             ),
         ),
         "paper": Budget(minutes=900_000),
