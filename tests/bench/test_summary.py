@@ -164,6 +164,6 @@ def test_the_list_has_every_claim_with_its_sentence_and_its_words(tmp_path):
 
 
 def test_a_difference_is_told_in_a_line_however_much_it_is():
-    [line] = summary.differences(None, {"rows": ["a row"] * 1000}, "report.html")
+    [line] = differences(None, {"rows": ["a row"] * 1000}, "report.html")
     assert line.startswith("report.html: stored None, computed {'rows': ['a row', 'a row'")
     assert len(line) < 160
