@@ -12,6 +12,7 @@ from torch import nn
 from tests.train import separable
 from torchcaps import fit
 from torchcaps.data import Batch, Dataset, Overlapping
+from torchcaps.data.glyphs import load_glyphs
 from torchcaps.models import create_model
 from torchcaps.network import ConvNet
 from torchcaps.train.fitting import prepare
@@ -184,3 +185,37 @@ def test_a_process_without_images_counts_none(rank, hits):
     training.train_on(one.batch(torch.arange(1)))
     assert training.accuracy(one) == hits
     assert [float(values[-1]) for values in shared] == [hits, hits]
+
+
+def test_a_network_given_as_it_is_judged_is_trained_as_one_is_trained():
+    dice = Dice()
+    fit(linear(dice).eval(), Waves(), epochs=2, batch_size=4, validation=0.0, quiet=True)
+    assert len(dice.thrown) == STEPS
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_its_images():
+    """A last batch of four weighs half as much as one of eight; the rate is too small to matter."""
+    data, net = Waves(), linear()
+    every = data.batch(torch.arange(28))
+    scores = net(every.images).scores.detach().double()
+    expected = -scores.log_softmax(-1)[torch.arange(28), every.labels[:, 0]].mean()
+    right = (scores.argmax(-1) == every.labels[:, 0]).double().mean()
+    [entry] = fit(net, data, epochs=1, batch_size=8, lr=1e-12, loss={"name": "ce"}, validation=0.0, quiet=True).history
+    assert entry["loss"] == pytest.approx(float(expected), rel=1e-5)
+    assert entry["accuracy"] == pytest.approx(float(right))
+
+
+def test_the_decoder_weighs_what_sabour_et_al_give_it_unless_told():
+    """0.0005 of the squared error, summed over an image's pixels."""
+    torch.manual_seed(0)
+    net, data = create_model("sabour2017/capsnet", width=0.05), load_glyphs("train", 6)
+    told = Settings("custom", "custom", validation=0.0)
+    training = Training(Fabric(accelerator="cpu", devices=1), told, net, Splits(data, None), folder=None)
+    batch = data.batch(torch.arange(6))
+    with torch.no_grad():
+        parse = net(batch.images)
+        capsules = torch.zeros(6, 10, 16)
+        capsules[torch.arange(6), data.labels] = parse.capsules[-1].pose[torch.arange(6), 0, 0, data.labels].flatten(1)
+        wrong = (net.decoder.net(capsules.flatten(1)) - batch.images.flatten(1)) ** 2
+        expected = net.loss(parse.scores, torch.eye(10)[data.labels]) + 0.0005 * wrong.sum(1).mean()
+        torch.testing.assert_close(training.objective(batch).loss, expected, rtol=1e-5, atol=1e-6)

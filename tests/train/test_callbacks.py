@@ -6,7 +6,7 @@ import torch
 from benchmarks.kill import differences, untimed
 from tests.train.separable import Separable, linear
 from torchcaps.train import checkpoint, fit
-from torchcaps.train.callbacks import CALLBACKS, Callback
+from torchcaps.train.callbacks import CALLBACKS, Callback, Watchers
 from torchcaps.train.loop import Training
 from torchcaps.train.run import CHECKPOINTS
 
@@ -125,3 +125,16 @@ def test_what_is_wrong_is_said_before_anything_is_written(tmp_path):
     with pytest.raises(ValueError, match="no capsules"):
         fit(linear(), Separable(), callbacks=[Picky()], out=tmp_path / "run", **ALL)
     assert not (tmp_path / "run").exists()
+
+
+def test_in_another_order_they_are_refused():
+    """Each would get the state of the other."""
+
+    class Other(Callback):
+        pass
+
+    kept = Watchers({"gradient_norm": {}}, [Witness(), Other()]).state()
+    Watchers({"gradient_norm": {}}, [Witness(), Other()]).restore(kept)
+    message = "with the callbacks gradient_norm, Witness, Other, and cannot go on with gradient_norm, Other, Witness"
+    with pytest.raises(ValueError, match=message):
+        Watchers({"gradient_norm": {}}, [Other(), Witness()]).restore(kept)

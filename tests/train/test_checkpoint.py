@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from benchmarks.kill import differences
@@ -114,6 +114,14 @@ def test_foreign_files(tmp_path):
     refused(path)
 
 
+def test_one_without_a_checksum_is_not_believed(saved):
+    with safe_open(saved, framework="pt") as file:
+        header = file.metadata()
+    assert header.pop("sha256")
+    save_file(TENSORS, saved, metadata=header)
+    refused(saved, "damaged", "checksum")
+
+
 def test_other_formats(tmp_path):
     path = tmp_path / "step-000000001.safetensors"
     save_file(TENSORS, path, metadata={"torchcaps": json.dumps({"format": 99, "torchcaps": "9.9"})})
@@ -175,6 +183,12 @@ def test_a_damaged_later_one_drives_out_none(tmp_path):
     last.write_bytes(b"")
     paths = save_steps(tmp_path, 10, 20, 30)
     assert checkpoint.listed(tmp_path) == [*paths[1:], last]
+
+
+def test_one_would_not_be_enough_while_it_trains(tmp_path):
+    """The last may be damaged, whatever `keep` says of the end."""
+    paths = [checkpoint.save(tmp_path, step, Checkpoint({"step": step}, TENSORS), keep=1) for step in range(1, 4)]
+    assert checkpoint.listed(tmp_path) == paths[-2:]
 
 
 def test_more_are_kept_if_asked_and_one_at_the_end(tmp_path):

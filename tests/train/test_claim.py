@@ -71,10 +71,11 @@ def test_leftovers_of_a_kill_are_removed(tmp_path):
         f"{RUN}.part",
         "log.part",
     ]
-    for name in [*left, "notes.txt"]:
+    mine = ["notes.txt", "my.tmp", f"{MODEL}/tmp.csv"]
+    for name in [*left, *mine]:
         (out / name).write_bytes(b"half")
     fit(linear(), Separable(), out=out, resume=True, **ALL)
-    assert [name for name in [*left, "notes.txt"] if (out / name).exists()] == ["notes.txt"]
+    assert [name for name in [*left, *mine] if (out / name).exists()] == mine
 
 
 def test_safetensors_writes_under_the_name_we_look_for(tmp_path):
@@ -116,6 +117,43 @@ def test_a_start_that_failed_leaves_nothing(case, tmp_path):
     with pytest.raises(ValueError, match=message):
         fit(**values, out=tmp_path / "mine", resume=True)
     assert list((tmp_path / "mine").iterdir()) == []
+
+
+WRITTEN = [
+    "run.json", "data.json", "log.jsonl", "checkpoints/step.part", "model/config.json", "tensorboard/events"
+]  # fmt: skip
+
+
+def test_all_that_a_failed_start_wrote_is_removed_and_nothing_that_was_there(tmp_path):
+    """What another start wrote stays, also if it never came to its first step."""
+
+    def fail(folder):
+        for name in WRITTEN:
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).touch()
+        raise KeyError
+
+    with pytest.raises(KeyError), claimed(tmp_path / "a" / "b", resume=False):
+        fail(tmp_path / "a" / "b")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(KeyError), claimed(tmp_path, resume=True):
+        fail(tmp_path)
+    assert {name for name in WRITTEN if (tmp_path / name).exists()} == set(WRITTEN)
+
+
+def test_a_folder_with_other_files_is_not_trained_in(tmp_path):
+    (tmp_path / "holiday.jpg").touch()
+    with pytest.raises(ValueError, match="is not empty"), claimed(tmp_path, resume=False):
+        pytest.fail("it was claimed")
+
+
+def test_of_several_processes_the_first_claims_it_for_all(tmp_path, monkeypatch):
+    with claimed(tmp_path / "run", resume=False):
+        monkeypatch.setenv("RANK", "1")
+        with claimed(tmp_path / "run", resume=False), claimed(tmp_path / "other", resume=False):
+            pass
+    assert not (tmp_path / "other").exists()
 
 
 def test_what_was_there_stays_and_what_has_begun_is_kept(tmp_path, monkeypatch):

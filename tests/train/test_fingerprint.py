@@ -1,17 +1,21 @@
 """Data that has changed since a training: refused when it goes on, said when it is judged."""
 
+import hashlib
 import json
+from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from typer.testing import CliRunner
 
 from torchcaps import fit, load_run
 from torchcaps.cli import app
-from torchcaps.data import RECIPES
+from torchcaps.data import RECIPES, Inventory, Stored
 from torchcaps.train import Settings
-from torchcaps.train.fingerprint import DATA, inventory_of
+from torchcaps.train.fingerprint import DATA, changes, inventory_of, write_inventory
 
 NAME = "chen2019/lenet"
 SMALL = {"options": {"width": 0.2}, "batch_size": 16, "quiet": True}
@@ -74,3 +78,27 @@ def test_arrays_behind_a_generator(tmp_path):
     file = tmp_path / "d.npz"
     np.savez(file, x=np.random.default_rng(0).integers(0, 256, (9, 4, 4)).astype(np.uint8), y=np.arange(9) % 3)
     assert len(inventory_of(Settings(NAME, "multi_mnist", data_options={"source": str(file)})).contents) == 9
+
+
+def test_what_lies_behind_a_second_set_and_every_font():
+    """Of generated validation images what their own options name; of glyphs the fonts to test by as well."""
+    both = Settings(NAME, "sign", validation_data="multi_mnist", validation_options={"source": "glyphs"})
+    folder = Path(matplotlib.get_data_path(), "fonts", "ttf")
+    files = [file for file in folder.glob("DejaVu*.ttf") if "Display" not in file.name]
+    expected = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    assert inventory_of(Settings(NAME, "glyphs")).contents == expected
+    assert inventory_of(both).contents == {f"multi_mnist: {name}": value for name, value in expected.items()}
+
+
+def test_other_labels_are_other_data():
+    images, labels = torch.zeros(4, 1, 2, 2, dtype=torch.uint8), torch.tensor([0, 1, 0, 1])
+    given = [Stored(images, labels, ("a", "b")), Stored(images, 1 - labels, ("a", "b"))]
+    one, again, other = (inventory_of(Settings(NAME, "custom"), None, data) for data in (*given[:1], *given))
+    assert one.differences(again) == []
+    assert one.differences(other) == ["1 changed ('4 images given')"]
+
+
+def test_what_is_new_was_added(tmp_path):
+    write_inventory(tmp_path, Inventory({"old.png": "1", "same.png": "2"}))
+    now = Inventory({"same.png": "2", "new.png": "3"})
+    assert changes(tmp_path, now) == ["1 added ('new.png')", "1 removed ('old.png')"]

@@ -85,3 +85,16 @@ def test_formats_nobody_knows(unknown):
     assert sorted(MIGRATIONS) == list(range(1, FORMAT)), "every older format leads to the next"
     with pytest.raises(ValueError, match=rf"its format is .*, and this version reads 1 to {FORMAT}"):
         migrated({}, unknown)
+
+
+def test_own_images_of_both_sets_keep_the_rule_they_were_parted_by():
+    """Beside whatever options they had; data with a name had no such rule."""
+    own = {"data": "photos", "data_options": {"background": "black"}, "schedule": "cosine"}
+    own |= {"validation_data": "more.npz", "validation_options": {"in_chans": 1}}
+    rest = {"data": "photos", "data_options": {"background": "black", "rule": "names"}, "lr_schedule": "cosine"}
+    rest |= {"validation_data": "more.npz", "validation_options": {"in_chans": 1, "rule": "names"}}
+    assert migrated(own, 1) == rest
+    plain = {"data": "affine_mnist", "data_options": {"source": "glyphs"}, "validation_data": "mnist"}
+    assert migrated(plain, 2) == plain
+    assert migrated({"data": "photos"}, 2) == {"data": "photos", "data_options": {"rule": "names"}}
+    assert migrated(own, FORMAT) == own

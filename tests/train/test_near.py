@@ -8,9 +8,10 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from torchcaps import fit
-from torchcaps.data import load
+from torchcaps.data import Batch, Dataset, load
 from torchcaps.data.glyphs import load_glyphs
 from torchcaps.models import create_model
+from torchcaps.train.near import near, sent
 
 CARD = torch.device("cuda")
 TRAIN, JUDGE = 12, 6
@@ -127,3 +128,42 @@ def test_at_home_images_stay_as_they_are(monkeypatch):
     monkeypatch.setattr(Tensor, "pin_memory", lambda tensor: pytest.fail("pinned for no card"))
     run = trained(precision="bf16", fast_dev_run=True)
     assert all(p.is_contiguous() for p in run.model.parameters())
+
+
+class Held(Dataset):
+    """A hundred bytes that say where they went."""
+
+    where = "home"
+
+    def __init__(self, nbytes=100):
+        super().__init__(("a", "b"), (1, 1, 1))
+        self.taken = nbytes
+
+    nbytes = property(lambda self: self.taken)
+
+    def to(self, device):
+        away = Held(self.taken)
+        away.where = device.type
+        return away
+
+
+@pytest.mark.parametrize(("free", "where"), [(400, "cuda"), (399, "home"), (0, "home")])
+def test_a_quarter_of_the_free_memory_is_for_images(free, where, monkeypatch):
+    assert near(Held(), CARD, free).where == where
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 10**9))
+    assert near(Held(), CARD).where == where
+    assert near(Held(0), CARD, free).where == "home", "one that holds nothing draws as well at home"
+    assert near(Held(), torch.device("cpu"), free).where == "home"
+
+
+@pytest.mark.usefixtures("no_shape_checks")
+@pytest.mark.parametrize("singles", [True, False])
+def test_a_batch_is_sent_once(card, singles):
+    images, labels = torch.rand(2, 1, 3, 3), torch.tensor([[0], [1]])
+    batch = Batch(images, labels, torch.rand(2, 1, 1, 3, 3) if singles else None)
+    away = sent(batch, CARD)
+    assert [None if part is None else type(part) for part in away] == [OnCard, OnCard, OnCard if singles else None]
+    assert [sent.kind for sent in card.sent] == [torch.float32, torch.int64, torch.float32][: 2 + singles]
+    assert all(sent.pinned and not sent.waited for sent in card.sent)
+    assert sent(away, CARD) is away
+    assert len(card.sent) == 2 + singles

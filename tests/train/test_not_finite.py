@@ -11,7 +11,7 @@ from tests.train.separable import Separable, linear
 from torchcaps import fit
 from torchcaps.models import create_model
 from torchcaps.train import checkpoint
-from torchcaps.train.not_finite import NotFiniteError
+from torchcaps.train.not_finite import NotFiniteError, broken_part
 from torchcaps.train.run import CHECKPOINTS
 from torchcaps.types import State
 
@@ -168,3 +168,22 @@ def test_weights_that_broke_are_never_kept(tmp_path):
         fit(linear(Breaks()), Separable(), batch_size=32, **settings)
     with pytest.raises(NotFiniteError, match=r"step 1: the loss is nan. The parameter body.1.weight"):
         fit(linear(Breaks()), Separable(), batch_size=8, **settings)
+
+
+def test_nothing_stays_on_the_network_that_was_listened_to():
+    net = linear(Spoil(after=0))
+    with pytest.raises(NotFiniteError, match=r"came out of the layer body\.2"):
+        fit(net, Separable(), validation=0.0, quiet=True)
+    assert [name for name, module in net.named_modules() if module._forward_hooks] == []
+
+
+def test_infinite_weights_are_broken_and_infinite_buffers_are_masks():
+    net = linear(nn.BatchNorm1d(2))
+    assert broken_part(net) is None
+    net.body[2].running_mean.fill_(math.inf)
+    assert broken_part(net) is None
+    net.body[2].running_mean[1] = math.nan
+    assert broken_part(net) == "The buffer body.2.running_mean holds NaN"
+    for value in (math.inf, -math.inf, math.nan):
+        net.body[1].bias.data[1] = value
+        assert broken_part(net) == "The parameter body.1.bias holds NaN or Inf"

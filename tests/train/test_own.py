@@ -14,7 +14,7 @@ from torchcaps.measures import accuracy
 from torchcaps.models import model_info
 from torchcaps.train import Settings
 from torchcaps.train.fingerprint import DATA
-from torchcaps.train.own import own_parts, remarks, size_of
+from torchcaps.train.own import own_images, own_parts, remarks, size_of, trained_before
 from torchcaps.train.splits import load_part, load_splits
 from torchcaps.train.summary import summary
 
@@ -202,3 +202,31 @@ def test_noise_with_random_labels_is_at_chance(tmp_path):
     assert learned.value > 0.97
     assert judged.interval[0] < 0.5 < judged.interval[1]
     assert judged.count > 60
+
+
+def test_a_class_with_test_images_only_cannot_be_learned(tmp_path):
+    """It is said of the parts themselves, before any image is read."""
+    rng, file = np.random.default_rng(0), tmp_path / "d.npz"
+    arrays = {f"x_{part}": rng.integers(0, 256, (20, 4, 4)).astype(np.uint8) for part in ("train", "test")}
+    np.savez(file, **arrays, y_train=np.arange(20) % 2, y_test=np.arange(20) % 3)
+    with pytest.raises(ValueError, match="has no image to learn from of '2'"):
+        own_parts(look_through(file), Settings(NAME, str(file), validation=0.0))
+
+
+def test_the_datas_own_options_come_before_the_models(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (30, 20), 90).save(tmp_path / name / f"{name}.png")
+    found = [own_images(Settings(NAME, str(tmp_path), data_options=told)) for told in ({}, {"image_size": 24})]
+    assert [own.image_shape for own in found] == [(3, 40, 40), (3, 24, 24)]
+
+
+def test_only_arrays_without_parts_were_trained_and_tested_by_the_same(tmp_path):
+    images, labels = np.zeros((4, 2, 2), np.uint8), np.arange(4) % 2
+    np.savez(tmp_path / "whole.npz", images=images, labels=labels)
+    np.savez(tmp_path / "parts.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
+    for name, leaky in (("whole.npz", True), ("parts.npz", False), ("photos", False)):
+        said = trained_before(Settings(NAME, str(tmp_path / name), data_options={"rule": "names"}))
+        assert said.startswith(f"{tmp_path / name} was parted by the names of its files")
+        assert said.endswith("their accuracy says nothing.") == leaky
+    assert trained_before(Settings(NAME, str(tmp_path / "whole.npz"))) == ""

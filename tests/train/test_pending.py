@@ -10,6 +10,7 @@ from tests.train.separable import Separable, linear
 from tests.train.test_not_finite import Spoil
 from tests.waiting import NobodyWaits
 from torchcaps import fit
+from torchcaps.data import Batch
 from torchcaps.models import create_model
 from torchcaps.train import checkpoint, pending
 from torchcaps.train.callbacks import Callback
@@ -105,3 +106,56 @@ def test_a_training_goes_on_on_another_kind_of_device(tmp_path, request):
     fit(linear(), Separable(), epochs=2, resume=True, **chosen)
     pending.LATE.pop("cpu")
     assert len(fit(linear(), Separable(), epochs=3, resume=True, **chosen).history) == 3
+
+
+ONE = Batch(torch.zeros(1, 1, 1, 1), torch.zeros(1, 1, dtype=torch.long))
+
+
+def test_the_oldest_is_told_first():
+    steps = pending.Pending(torch.device("cpu"))
+    for step in (3, 4, 5):
+        steps.add(step, torch.tensor([step / 4, 2.0 * step]), 10 * step, ONE)
+    assert [told[:4] for told in steps.told(ahead=1)] == [(3, 0.75, 6.0, 30), (4, 1.0, 8.0, 40)]
+    assert [told[:4] for told in steps.told()] == [(5, 1.25, 10.0, 50)]
+    assert list(steps.told()) == []
+
+
+@pytest.mark.usefixtures("_device")
+def test_one_broken_loss_is_enough():
+    steps, marks = pending.Pending(torch.device("cpu")), []
+    for loss in (0.5, float("inf"), 0.5, float("nan"), 0.5):
+        steps.add(0, torch.tensor([loss, 1.0]), 1, ONE)
+        marks.append(float(steps.broken))
+    assert marks == [0, 1, 1, 1, 1]
+
+
+class Far(torch.Tensor):
+    """On a card: a copy of it is empty until the card has come to it."""
+
+    is_cuda = True
+    copies = ()
+
+    def to(self, *_, **__):
+        home = torch.zeros(2, dtype=torch.double)
+        Far.copies = (*Far.copies, (home, self.tolist()))
+        return home
+
+
+class Event:
+    """What the card passes on its way; whoever waits for it finds all that was sent before."""
+
+    def record(self):
+        self.before = Far.copies
+
+    def synchronize(self):
+        for home, numbers in self.before:
+            home.copy_(torch.tensor(numbers))
+
+
+def test_numbers_are_read_when_they_have_arrived(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    steps = pending.Pending(torch.device("cuda"))
+    for step in range(3):
+        steps.add(step, torch.tensor([0.25 + step, 7.0 + step]).as_subclass(Far), 8, ONE)
+    told = list(steps.told(ahead=2)) + list(steps.told())
+    assert [(step, loss, hits) for step, loss, hits, *_ in told] == [(0, 0.25, 7), (1, 1.25, 8), (2, 2.25, 9)]

@@ -1,14 +1,21 @@
 """A training that was stopped, in whatever way and wherever, ends as if it had not been, to the last bit."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
 
-from benchmarks.kill import differences, experiment
+from benchmarks.kill import differences, experiment, log_of
 from torchcaps.network import ConvNet
 from torchcaps.train import checkpoint, fit
+from torchcaps.train.checkpoint import Checkpoint
+from torchcaps.train.log import LOG
 from torchcaps.train.loop import Training
-from torchcaps.train.run import CHECKPOINTS
+from torchcaps.train.resume import begin_or_resume, otherwise, with_rule_of
+from torchcaps.train.run import CHECKPOINTS, Facts, write_run
+from torchcaps.train.settings import Settings
 
 
 class StopError(Exception):
@@ -107,3 +114,62 @@ def test_killed_four_times(tmp_path):
     result = experiment(tmp_path, 4, epochs=10)
     assert [moment["while"] for moment in result["kills"]] == ["training", "saving", "training", "starting"]
     assert result["differences"] == []
+
+
+SETTINGS = Settings("custom", "custom", steps=9, lr=0.001)
+
+
+def standing(step, settings=SETTINGS):
+    """A training that stands somewhere, without its network."""
+    training = object.__new__(Training)
+    training.settings, training.step = settings, step
+    training.fabric = SimpleNamespace(barrier=lambda: None, is_global_zero=True)
+    training.restore = lambda found: setattr(training, "step", found.record["step"])
+    return training
+
+
+def kept_at(folder, step):
+    """A checkpoint of it."""
+    needed = {"history": [], "sums": {"loss": 0.0}, "optimiser": [], "images": 4}
+    record = {"settings": SETTINGS.to_json(), "step": step, **needed}
+    checkpoint.save(folder / CHECKPOINTS, step, Checkpoint(record, {"model.w": torch.zeros(1)}))
+
+
+def test_settings_of_the_checkpoint_count_where_there_is_no_run(tmp_path):
+    kept_at(tmp_path, 3)
+    message = r"cannot be resumed with other settings: lr was 0\.001, now 0\.5"
+    for _ in range(2):
+        with pytest.raises(ValueError, match=message):
+            begin_or_resume(standing(0, replace(SETTINGS, lr=0.5)), tmp_path, None, resume=True)
+        write_run(tmp_path, Facts(SETTINGS, ("a", "b"), (1, 1, 1)))
+
+
+def test_the_log_goes_back_to_the_checkpoint(tmp_path):
+    kept_at(tmp_path, 3)
+    (tmp_path / LOG).write_text("".join(f'{{"step": {step}}}\n' for step in range(1, 7)))
+    training = standing(0)
+    assert begin_or_resume(training, tmp_path, None, resume=True) == []
+    assert training.step == 3
+    assert [line["step"] for line in log_of(tmp_path)] == [1, 2, 3]
+
+
+def test_other_threads_are_told_to_who_asked_for_the_same_bits(tmp_path):
+    write_run(tmp_path, Facts(SETTINGS, ("a", "b"), (1, 1, 1), None, {"threads": 7, "torch": "2"}))
+    now = {"threads": 1, "torch": "2", "passes": "native"}
+    assert otherwise(tmp_path, SETTINGS, now) == []
+    [line] = otherwise(tmp_path, replace(SETTINGS, deterministic=True), now)
+    assert line.endswith(": threads was 7, now 1")
+    assert otherwise(tmp_path / "nowhere", replace(SETTINGS, deterministic=True), now) == []
+
+
+@pytest.mark.parametrize("old", [("data",), ("validation",), ("data", "validation"), ()])
+def test_either_set_goes_on_by_the_rule_it_began_with(old, tmp_path):
+    """As the settings were typed, which know of no rule."""
+    rules = {f"{part}_options": {"rule": "names"} for part in old}
+    names = {"model": "custom", "data": "photos", "validation_data": "others"}
+    write_run(tmp_path, Facts(Settings(**names, **rules), ("a", "b"), (1, 1, 1)))
+    told = Settings(**names, data_options={"background": "black"}, validation_options={"in_chans": 1})
+    found = with_rule_of(told, tmp_path)
+    assert found.data_options == {"background": "black", **rules.get("data_options", {})}
+    assert found.validation_options == {"in_chans": 1, **rules.get("validation_options", {})}
+    assert with_rule_of(told, tmp_path / "nowhere") == told

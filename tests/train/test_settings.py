@@ -302,3 +302,16 @@ def test_contradictions_are_said_at_once(case, no_shape_checks):
     values, message = WRONG[case]
     with pytest.raises(ValueError, match=message):
         fit(NAME, Separable(), **{"validation": 0.0, "quiet": True, **values})
+
+
+def test_what_becomes_a_part_of_the_network_is_among_its_options():
+    loss = {"name": "margin", "upper": 0.8}
+    settings = Settings(NAME, "glyphs", options={"width": 0.2}, loss=loss, standardise=True)
+    assert settings.model_options == {"width": 0.2, "loss": loss, "standardise": True}
+    assert Settings(NAME, "glyphs", options={"width": 0.2}).model_options == {"width": 0.2}
+
+
+@pytest.mark.parametrize("judged", [{"overfit": 4}, {"validation_data": "mnist"}, {"validation": 0.1}])
+def test_it_may_end_early_wherever_there_are_images_to_judge_by(judged):
+    settings = Settings(NAME, "glyphs", **{"validation": 0.0, **judged}, until_accuracy=0.9, judge_every=5)
+    assert settings.until_accuracy == 0.9

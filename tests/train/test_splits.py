@@ -1,9 +1,10 @@
 """Which images are learned from and which are judged by: by seed, by number, behind generators, by a second set."""
 
+import numpy as np
 import pytest
 import torch
 
-from torchcaps.data import Augmented, Stored, load
+from torchcaps.data import Augmented, Stored, load, look_through
 from torchcaps.train.settings import Settings
 from torchcaps.train.splits import load_part, load_splits
 
@@ -90,8 +91,6 @@ def test_a_second_data_set_to_judge_by():
 
 def test_a_second_data_set_of_other_images(tmp_path):
     """All of the first are learned from, the training split of the second is judged by, whatever `validation` says."""
-    import numpy as np
-
     file = tmp_path / "mine.npz"
     stored = load("glyphs", "test")
     arrays = {"x_train": stored.images[:30].numpy(), "x_test": stored.images[30:].numpy()}
@@ -112,3 +111,64 @@ def test_only_training_images_are_augmented():
     assert torch.equal(changed.validation.images, plain.validation.images)
     assert load_splits(Settings(NAME, "glyphs", augment="shift")).train.shift == 2
     assert isinstance(load_part(settings, "test"), Stored)
+
+
+def write(file, **arrays):
+    np.savez(file, **arrays)
+    return str(file)
+
+
+def test_signs_that_are_learned_are_not_judged_by():
+    train, validation = load_splits(Settings("peer2021/sign", "sign", images=64, seed=2))
+    one, other = (data.batch(torch.arange(64)).images for data in (train, validation))
+    assert not (one[:, None] == other[None]).flatten(2).all(-1).any()
+
+
+def test_own_arrays_are_validated_by_their_own_part(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (90, 4, 4)).astype(np.uint8)
+    file = write(tmp_path / "d.npz", x=images, y=np.arange(90) % 2)
+    parts, splits = look_through(file).parts(0.2), load_splits(Settings(NAME, file, validation=0.2))
+    for part in ("train", "validation"):
+        named = {int(item.name.split("[")[-1].strip("]")) for item in parts[part]}
+        assert images_of(getattr(splits, part)) == {images[k].tobytes() for k in named}
+    assert len(splits.train) + len(splits.validation) + len(parts["test"]) == 90
+
+
+def test_arrays_are_cropped_where_that_is_asked(tmp_path):
+    """From 10×20 the middle of each, pixel by pixel; padded, all of it between bars."""
+    images = np.random.default_rng(0).integers(1, 256, (40, 10, 20)).astype(np.uint8)
+    file = write(tmp_path / "d.npz", x=images, y=np.arange(40) % 2)
+    cropped, padded = (
+        load_splits(Settings(NAME, file, image_size=10, fit=fit, validation=0.0)).train for fit in ("crop", "pad")
+    )
+    assert images_of(cropped) <= {image[:, 5:15].tobytes() for image in images}
+    assert (padded.images[:, 0, [0, 1, 8, 9]] == 0).all()
+    assert (padded.images[:, 0, 3:7] > 0).all()
+
+
+def test_a_second_set_that_shares_images_is_refused(glyphs):
+    settings = Settings(NAME, "custom", validation_data="custom")
+    with pytest.raises(ValueError, match="3 of the validation images are also learned from"):
+        load_splits(settings, glyphs, glyphs.select(torch.arange(3)))
+    found = load_splits(settings, glyphs.select(torch.arange(3, 72)), glyphs.select(torch.arange(3)))
+    assert (len(found.train), len(found.validation)) == (69, 3)
+
+
+def test_a_few_to_test_by_are_not_the_first_of_a_set_that_is_sorted(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (300, 2, 2)).astype(np.uint8)
+    both = {
+        "x_train": images[:100],
+        "y_train": np.arange(100) // 50,
+        "x_test": images[100:],
+        "y_test": np.arange(200) // 100,
+    }
+    few = load_part(Settings(NAME, write(tmp_path / "d.npz", **both)), "test", 20)
+    assert len(few) == 20
+    assert images_of(few) < {image.tobytes() for image in images[100:]}
+    assert set(few.labels.tolist()) == {0, 1}
+
+
+def test_copies_of_what_is_held_out_are_nothing_to_learn_from():
+    same = Stored(torch.zeros(20, 1, 2, 2, dtype=torch.uint8), torch.arange(20) % 2, ("a", "b"))
+    with pytest.raises(ValueError, match=r"held_out=0\.1 is not allowed: all other samples are copies of those held"):
+        load_splits(Settings(NAME, "custom"), same)

@@ -6,12 +6,14 @@ import threading
 import time
 
 import pytest
+import torch
 
 from benchmarks.kill import TORCHCAPS
 from tests.train.separable import Separable, linear
 from torchcaps.train import Stopped, checkpoint, fit
 from torchcaps.train.loop import Training
 from torchcaps.train.run import CHECKPOINTS
+from torchcaps.train.stopping import stoppable
 
 ALL = {"validation": 0.0, "batch_size": 8, "epochs": 2, "quiet": True}
 
@@ -83,3 +85,10 @@ def test_as_a_person_stops_it(tmp_path):
     assert f"stopped by Ctrl-C; the last checkpoint is of step {step}. Go on with" in said
     line = said.splitlines()[-1].strip()
     assert line == f"torchcaps train peer2021/sign --data sign --out '{out}' {' '.join(command[7:])} --resume"
+
+
+def test_the_last_of_several_checkpoints_is_named(tmp_path):
+    for step in (8, 9, 100):
+        checkpoint.save(tmp_path, step, checkpoint.Checkpoint({"step": step}, {"model.w": torch.zeros(1)}))
+    with pytest.raises(Stopped, match=r"^stopped by Ctrl-C; the last checkpoint is of step 100$"), stoppable(tmp_path):
+        raise KeyboardInterrupt

@@ -131,6 +131,8 @@ class Stored(Dataset):
         seen = {digests[k] for k in held}
         copies = [k for k in rest if digests[k] in seen]
         kept = [k for k in rest if digests[k] not in seen] if copies else rest
+        if not kept:
+            raise ValueError(f"held_out={held_out} is not allowed: all other samples are copies of those held out")
         return self.select(torch.tensor(kept)), self.select(torch.tensor(held + copies))
 
 
