@@ -54,3 +54,37 @@ def test_declared_packages_are_imported():
     found = imported()
     unused = {name for name in declared() if MODULES.get(name, name) not in found}
     assert unused == set(NEEDED_BY_OTHERS)
+
+
+LIGHT = ("torch", "numpy", "einops", "jaxtyping", "filelock", "ninja", "safetensors")  # installed with the library
+AT_THE_HEAD = {  # folders in which nothing can be done without it
+    "anyio": {"explorer"},
+    "fastapi": {"explorer"},
+    "pydantic": {"explorer"},
+    "lightning_fabric": {"train"},
+    "rich": {"bench", "train"},
+    "scipy": {"bench"},
+    "triton": {"ops"},
+    "typer": {"cli"},
+}
+
+
+def at_the_head(body):
+    """Modules that are imported as soon as a file is; those for types only are not."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module.split(".")[0]
+        elif isinstance(node, ast.If) and ast.unparse(node.test) != "TYPE_CHECKING":
+            yield from at_the_head(node.body + node.orelse)
+
+
+def test_what_an_extra_installs_is_imported_late():
+    """So that a network answers without matplotlib, and trains without what attacks it."""
+    found = {}
+    for file in ROOT.rglob("*.py"):
+        for name in at_the_head(ast.parse(file.read_text()).body):
+            if name not in (*sys.stdlib_module_names, *WITH_OTHERS, *LIGHT):
+                found.setdefault(name, set()).add(file.relative_to(ROOT).parts[0])
+    assert found == AT_THE_HEAD

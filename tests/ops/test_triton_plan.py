@@ -91,6 +91,15 @@ def test_the_maps_of_a_child_fit_the_memory_that_a_program_has(sizes, target):
         assert plan.xb in (16, 32, 64)
 
 
+@pytest.mark.parametrize("arch", [70, 80, 86, 90, 100, 103, 120])
+def test_from_blackwell_on_a_program_may_have_all_registers(arch):
+    """255 is the most that the hardware gives to a thread; before, the assembler takes them by itself."""
+    for kernel in ("forward", "parents", "children"):
+        options = {"dtype": SINGLE, "prior": (True, True), "detach": False, "tf32": False, "atomic": True}
+        found = launch(kernel, Sizes(9, 40, 4, 7, 30, 8), Target("cuda", arch, 84), **options).options
+        assert found.get("maxnreg") == (255 if arch >= 100 else None)
+
+
 @pytest.mark.parametrize("sizes", [(7, 3, 1, 37, 5, 3), (100, 16, 4, 1001, 33, 4), (1, 70, 1, 1, 300, 16)], ids=str)
 def test_every_child_parent_and_instance_is_in_a_block(sizes):
     i, x, a, m, j, y = sizes
