@@ -35,9 +35,11 @@ def test_equals_its_twin(kind, options):
     assert_twin(twin, partial(Dynamic, **options), kind)
 
 
-def test_detached_couplings_are_constants():
-    layer = CapsuleLayer(CapsShape((2, 2), 2, 4), 3, 5, routing=partial(Dynamic, detach=True)).double()
-    pose = torch.randn(2, 2, 2, 2, 4, dtype=torch.double, requires_grad=True)
+@pytest.mark.parametrize("competition", ["window", "grid"])
+def test_detached_couplings_are_constants(competition):
+    options = {"window": 2, "competition": competition, "routing": partial(Dynamic, detach=True)}
+    layer = CapsuleLayer(CapsShape((3, 3), 2, 4), 3, 5, **options).double()
+    pose = torch.randn(2, 3, 3, 2, 4, dtype=torch.double, requires_grad=True)
     below = Capsules(pose, pose.norm(dim=-1))
     state = sequential([layer], below, "last")[-1][-1]
     constant = functional.squash(layer.votes(below).combine(state.coupling.detach()))
