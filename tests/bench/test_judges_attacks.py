@@ -142,6 +142,15 @@ def long_capsules(monkeypatch):
     monkeypatch.setattr(module_of("formulas"), "create_model", made)
 
 
+def test_theorems_are_of_capsules_with_the_margin_loss(monkeypatch):
+    module = module_of("formulas")
+    for name, options in (("chen2019/lenet", {}), ("mitterreiter2023/capsnet", {"loss": "ce"})):
+        other = create_model(name, width=0.1, image_size=28, **options)
+        monkeypatch.setattr(module, "create_model", lambda *_, other=other, **__: other)
+        with pytest.raises(TypeError, match="is a capsule network with the margin loss"):
+            JUDGES["formulas"](Subject(0), count=1)
+
+
 def test_both_theorems_agree_with_autograd(monkeypatch):
     assert max(values(JUDGES["formulas"](Subject(0), count=3)).values()) < 1e-9
     long_capsules(monkeypatch)

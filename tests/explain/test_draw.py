@@ -119,6 +119,16 @@ def test_the_longest_bar_may_be_asked_for(tree):
         assert (bar[1] - bar[0])[0] / (frame[1] - frame[0])[0] == pytest.approx(node.strength / 2)
 
 
+def test_bars_leave_room_between_layers(tree):
+    """Three layers from 0 to 1: none reaches the half that is between it and the next."""
+    axes = Figure().add_subplot()
+    draw_bars(axes, tree)
+    ends = [(frame[0][0], frame[1][0]) for frame in axes.collections[0].get_segments()]
+    for (left, right), node in zip(ends, tree.nodes(), strict=True):
+        assert (left + right) / 2 == pytest.approx(node.layer / 2)
+        assert 0.2 < right - left < 0.5
+
+
 def darkness(tree):
     layout = arrange(tree)
     return {(line.child, line.parent): pytest.approx(line.darkness) for line in layout.lines}, layout.full

@@ -37,6 +37,7 @@ def test_equal_activations_correlate_perfectly():
     act = torch.rand(5, 4).repeat_interleave(3, dim=0).repeat(2, 1)  # the same at all three values of both factors
     found = measured(act, lined(5))
     for factor in found.factors:
+        assert [layer.capsules for layer in factor.layers] == [4, 2]
         assert factor.layers[0].correlation == pytest.approx((1.0,))
         assert factor.layers[1].correlation == pytest.approx((1.0,))
     louder = act.clone()
