@@ -5,40 +5,40 @@ import time
 from functools import partial
 
 import anyio
+import pytest
 
 from torchcaps.explorer.desk import Desk
 
 
-class Counter:
-    """How many work at once."""
-
-    def __init__(self):
-        self.now, self.most, self.lock = 0, 0, threading.Lock()
-
-    def work(self):
-        with self.lock:
-            self.now += 1
-            self.most = max(self.most, self.now)
-        time.sleep(0.02)
-        with self.lock:
-            self.now -= 1
-
-
-def most_at_once(*limiters):
-    """Of six questions that come together."""
+def asked(*questions):
+    """Questions that come together, each with the name of its limiter."""
 
     async def ask():
-        desk, counter = Desk({}), Counter()
+        desk = Desk({})
         async with anyio.create_task_group() as group:
-            for k in range(6):
-                limiter = getattr(desk, limiters[k % len(limiters)])
-                group.start_soon(desk._compute, partial(counter.work), limiter)
-        return counter.most
+            for work, limiter in questions:
+                group.start_soon(desk._compute, partial(work), getattr(desk, limiter))
 
-    return anyio.run(ask)
+    anyio.run(ask)
 
 
-def test_one_question_at_a_time_and_slow_ones_beside():
-    assert most_at_once("quick") == 1
-    assert most_at_once("slow") == 1
-    assert most_at_once("quick", "slow") == 2
+@pytest.mark.parametrize("limiter", ["quick", "slow"])
+def test_one_question_at_a_time(limiter):
+    busy, met = threading.Lock(), []
+
+    def work():
+        alone = busy.acquire(blocking=False)
+        met.append(alone)
+        time.sleep(0.02)
+        if alone:
+            busy.release()
+
+    asked(*[(work, limiter)] * 4)
+    assert met == [True] * 4
+
+
+def test_a_slow_question_holds_up_no_quick_one():
+    """Each waits for the other, which it would do in vain if they took turns."""
+    both = threading.Barrier(2, timeout=20)
+    asked((both.wait, "slow"), (both.wait, "quick"))
+    assert not both.broken
