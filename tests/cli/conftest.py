@@ -36,15 +36,16 @@ def spy(monkeypatch):
 
 @pytest.fixture
 def a_run(here, monkeypatch):
-    """Makes `load_run` find a network of four numbers, said to tell some classes, in the folder `run`."""
+    """Makes `load_run` find a network of four numbers, said to tell some classes, in a folder."""
+    runs = dict[Path, Run]()
+    monkeypatch.setattr("torchcaps.train.load_run", lambda folder: runs[Path(folder)])
 
-    def give(classes=("dog", "cat", "owl"), image_shape=(3, 12, 16)):
-        (here / "run").mkdir()
-        (here / "run" / "run.json").write_text("{}")
-        settings = Settings("custom", "custom")
-        run = Run(linear().eval(), settings, classes, image_shape, directory=here / "run")
-        monkeypatch.setattr("torchcaps.train.load_run", lambda _: run)
-        return run
+    def give(classes=("dog", "cat", "owl"), image_shape=(3, 12, 16), name="run"):
+        folder = here / name
+        folder.mkdir()
+        (folder / "run.json").write_text("{}")
+        runs[folder] = Run(linear().eval(), Settings("custom", "custom"), classes, image_shape, directory=folder)
+        return runs[folder]
 
     return give
 

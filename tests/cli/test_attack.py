@@ -65,3 +65,17 @@ def test_the_shipped_substitute_reads_digits_only(classes, shape, a_run, judged,
     done = invoke("attack", "run", "--method", "transfer")
     assert "the shipped LeNet reads digits of 1×28×28 only" in str(done.exception)
     judged.assert_not_called()
+
+
+def test_a_substitute_of_ones_own_tells_the_same_of_the_same(a_run, judged, invoke):
+    a_run()
+    theirs = a_run(name="theirs").model
+    done = invoke("attack", "run", "--method", "transfer", "--substitute", "theirs", "--eps", "0.1")
+    assert done.exit_code == 0, done.exception
+    [attack] = judged.call_args.args[2]
+    assert attack.substitute is theirs
+    for name, other in {"classes": {"classes": ("cat", "dog", "owl")}, "size": {"image_shape": (3, 16, 12)}}.items():
+        a_run(**other, name=name)
+        done = invoke("attack", "run", "--method", "transfer", "--substitute", name)
+        assert f"{name} is no substitute" in str(done.exception)
+    judged.assert_called_once()
