@@ -34,7 +34,7 @@ def test_half_of_the_memory_and_no_more(cache):
 
 
 def test_without_a_call_to_claim_the_disk(cache, monkeypatch):
-    monkeypatch.delattr(os, "posix_fallocate")
+    monkeypatch.delattr(os, "posix_fallocate", raising=False)
     images = _room.room_for((6, 1, 10, 10))
     images[:] = 7
     assert images.sum() == 4200
@@ -47,7 +47,7 @@ def test_the_disk_is_claimed_before_anything_is_written(cache, monkeypatch):
         assert (offset, size) == (0, 600)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
     with pytest.raises(OSError, match="fits neither into memory nor into"):
         _room.room_for((6, 1, 10, 10))
     assert list(cache.iterdir()) == []
