@@ -59,6 +59,7 @@ class Votes:
         self._act: Tensor | None = None
         self._columns: Tensor | None = None
         self._stored: Tensor | None = None
+        self._kept: Tensor | None = None
 
     @property
     def u(self) -> Float[Tensor, "b h w i d_in"]:
@@ -157,9 +158,10 @@ class Votes:
         """
         if not self.grid_wide and ops.worth_storing(self.w, instances=math.prod(self.lead), rows=self.rows):
             return self._attend_stored(query, prior, self.weight(weighted=weighted), detach=detach)
-        if query is None and prior is None:
+        kept = not self.grid_wide and ops.worth_keeping(self.w, instances=math.prod(self.lead), rows=self.rows)
+        if query is None and prior is None and not kept:
             return self.fold(self.uniform(), weighted=weighted)
-        if query is None and not self.grid_wide and prior is not None and prior.shape[:3] == (1, 1, 1):
+        if query is None and not self.grid_wide and prior is not None and prior.shape[:3] == (1, 1, 1) and not kept:
             c = prior[0].softmax(-1)
             c = (c.detach() if detach else c).expand(1, 1, self.children, self.j)[..., None]
             return self.fold(c, weighted=weighted)
@@ -167,8 +169,11 @@ class Votes:
             c = self.attention(query, prior)
             c = self.weigh(c.detach() if detach else c, weighted=weighted)
             return self.combine(c), c.sum(-2)
+        u, w, bias = self._operator()
         s, mass = ops.attend(
-            *self._operator(),
+            self._keep(u, w) if kept else u,
+            None if kept else w,
+            bias,
             _maybe(self._split, query),
             _maybe(self._pair, prior),
             self._flat(weighted=weighted),
@@ -176,6 +181,11 @@ class Votes:
             detach=detach,
         )
         return self._poses(s), self._parents(mass)
+
+    def _keep(self, u: Tensor, w: Tensor) -> Tensor:
+        if self._kept is None:
+            self._kept = ops.keep(u, w)
+        return self._kept
 
     def _attend_stored(
         self, query: Poses | None, prior: Tensor | None, weight: PerChild | None, *, detach: bool

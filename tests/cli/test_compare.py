@@ -2,11 +2,14 @@
 
 import json
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.bench.photographs import PHOTOGRAPHS, make_folder
+from torchcaps.bench.compare.contest import Contest, Entrant
 from torchcaps.cli import app
 
 TINY = ["--seeds", "2", "--steps", "2", "--width", "0.05", "--image-size", "20", "--workers", "1"]
@@ -90,3 +93,42 @@ def test_mistakes_are_quoted_with_what_is_allowed(photographs, tmp_path, words, 
 
 def test_a_folder_that_is_not_there(tmp_path):
     assert "there is no data set and no folder 'nowhere'" in str(compare("nowhere", "--out", tmp_path).exception)
+
+
+@pytest.fixture
+def arranged(spy):
+    contest = Contest("photos", (Entrant("LeNet", "chen2019/lenet", {}),), {"data": "glyphs", "epochs": 1}, seeds=4)
+    spy("torchcaps.bench.compare.hold.foresee", return_value=contest.artefact())
+    return spy("torchcaps.bench.compare.arrange.arrange", return_value=contest)
+
+
+@pytest.fixture
+def held(spy):
+    spy("torchcaps.bench.compare.printed.printed", return_value="a table")
+    spy("torchcaps.bench.compare.answer.answer", return_value=["take LeNet"])
+    spy("torchcaps.bench.compare.page.write", return_value=Path("out/report.html"))
+    found = SimpleNamespace(gathered=SimpleNamespace(evidence={}))
+    return spy("torchcaps.bench.compare.hold.hold", return_value=found)
+
+
+def test_what_is_asked_for_is_arranged(arranged, held, here):
+    done = compare("photos", "--models", "a/b, c/d", "--routings", "em", "--tests", "affine,pgd", "--seeds", 4,
+                   "--steps", 30, "--width", 0.5, "--image-size", 20, "--workers", 2, "--out", "out")  # fmt: skip
+    assert done.exit_code == 0, done.exception
+    asked = {"models": ["a/b", "c/d"], "routings": ["em"], "tests": ["affine", "pgd"], "seeds": 4, "epochs": None}
+    assert arranged.call_args.args == ("photos",)
+    assert arranged.call_args.kwargs == {**asked, "steps": 30, "conv_width": 0.5, "image_size": 20}
+    assert held.call_args.args[1].results == Path("out/results")
+    assert done.stdout.splitlines() == ["LeNet: chen2019/lenet", "a table", "take LeNet", "The page: out/report.html"]
+    assert compare("photos", "--epochs", 6).exit_code == 0
+    again = arranged.call_args.kwargs
+    assert (again["epochs"], again["steps"], again["image_size"]) == (6, None, None)
+    assert again["tests"] == ["clean", "affine"], "images as they are decide, unless somebody says otherwise"
+
+
+def test_a_dry_run_trains_nothing(arranged, held, here):
+    done = compare("photos", "--dry-run")
+    assert done.exit_code == 0, done.exception
+    assert "4 judgings to do, 0 finished" in done.stdout
+    held.assert_not_called()
+    assert not list(here.iterdir())

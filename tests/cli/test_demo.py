@@ -4,16 +4,19 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import torchcaps.data
-from torchcaps.bench.demo.digits import CONTESTANTS, TESTS
+from torchcaps.bench.demo.digits import CONTESTANTS, QUICK, TESTS, Plan
 from torchcaps.bench.demo.sign import TABLE_1
 from torchcaps.cli import app
 from torchcaps.cli.demo import NEEDED
 from torchcaps.data import DataUnavailableError
+from torchcaps.measures import Score
 
 
 @pytest.fixture
@@ -63,13 +66,55 @@ def test_quick_demo_goes_through_on_any_machine(no_mnist, tmp_path):
     assert page.count("Reconstructions of") == 2 * 16
 
 
-def test_what_is_missing_is_said_before_the_training(monkeypatch):
+@pytest.fixture
+def competed(spy):
+    spy("torchcaps.bench.demo.digits.source", return_value="glyphs")
+    spy("torchcaps.bench.compare.printed.printed", return_value="a table")
+    spy("torchcaps.bench.compare.page.write", return_value=Path("demo/report.html"))
+    return spy("torchcaps.bench.demo.digits.compete")
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra"),
+    [(["jinja2"], "bench"), (["matplotlib"], "bench"), (["PIL"], "train"), (["rich", "matplotlib"], "bench")],
+)
+def test_what_is_missing_is_said_before_the_training(missing, extra, monkeypatch, competed):
+    """With the extra that brings all of it: `bench` brings `train` too."""
     find = sys.modules["importlib.util"].find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "jinja2" else find(name))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in missing else find(name))
     done = CliRunner().invoke(app, ["demo"])
     assert done.exit_code != 0
-    assert "the demo needs jinja2: pip install 'torchcaps[bench]'" in str(done.exception)
-    assert "jinja2" in NEEDED
+    assert f"the demo needs {', '.join(missing)}: pip install 'torchcaps[{extra}]'" in str(done.exception)
+    assert set(missing) <= NEEDED.keys()
+    competed.assert_not_called()
+
+
+def test_seed_and_epochs_reach_the_contest(competed):
+    for words, usual in ((["--quick"], QUICK), ([], Plan())):
+        assert CliRunner().invoke(app, ["demo", *words, "--seed", "5", "--epochs", "3"]).exit_code == 0
+        assert competed.call_args.args[0] == replace(usual, seed=5, epochs=3, source="glyphs")
+        assert CliRunner().invoke(app, ["demo", *words]).exit_code == 0
+        assert competed.call_args.args[0] == replace(usual, source="glyphs")
+
+
+def test_a_bias_is_told_where_there_is_one(monkeypatch):
+    asked = []
+
+    def train_sign(row, epochs, seed, tick):
+        asked.append((epochs, seed))
+        tick()
+        return Score.of(97 if row.bias else 51, 100)
+
+    monkeypatch.setattr("torchcaps.bench.demo.sign.train_sign", train_sign)
+    done = CliRunner().invoke(app, ["demo", "--sign", "--seed", "5", "--epochs", "3"])
+    rows = [[cell.strip() for cell in line.split("│")[1:5]] for line in done.stdout.splitlines() if line[0] == "│"]
+    assert [row[1:] for row in rows] == [  # the paper's table 1
+        ["no", "49.61 %", "51.00 %"],
+        ["yes", "99.70 %", "97.00 %"],
+        ["no", "49.42 %", "51.00 %"],
+        ["yes", "99.81 %", "97.00 %"],
+    ]
+    assert asked == [(3, 5)] * 4
 
 
 def test_sign_demo_shows_that_a_bias_is_what_it_takes():

@@ -1,12 +1,15 @@
 """`torchcaps evaluate`: class by class, kept with the run, and honest about a training that has not ended."""
 
 import json
+import re
 
 import pytest
+from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 from torchcaps.cli import app
-from torchcaps.measures import judge
+from torchcaps.data import Dataset
+from torchcaps.measures import AccuracyResult, judge
 from torchcaps.train import fit, load_run, unfinished
 from torchcaps.train.findings import kept
 from torchcaps.train.loop import Training
@@ -71,3 +74,56 @@ def test_an_unfinished_training_is_said(run, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.exception
     assert "the training has not ended: it got to epoch 1, step 3, of 9 epochs" in done.stderr
     assert "--resume" in done.stderr
+
+
+CLASSES = ("cat", "dog", "owl")
+CONFUSION = ((6, 3, 1), (0, 4, 1), (2, 0, 2))  # a row for each class shown: of ten cats three were called dogs
+CLEAN = AccuracyResult(CLASSES, 12, 19, None, "AAAA", (10, 5, 4), CONFUSION)
+AFFINE = AccuracyResult(CLASSES, 7, 19, None, "AAAA", (10, 5, 4), ((4, 3, 3), (4, 1, 0), (1, 1, 2)))
+
+
+@pytest.fixture
+def judged(a_run, spy):
+    """A run that tells cats, dogs and owls, and what was found of it."""
+    found = a_run(CLASSES)
+    spy("torchcaps.train.Run.test_data", return_value=Dataset(CLASSES, (3, 12, 16)))
+    return found, spy("torchcaps.measures.judge", return_value={"clean": CLEAN, "affine": AFFINE})
+
+
+def test_what_is_taken_for_what(judged):
+    done = invoke("evaluate", "run", "--on", "clean,affine")
+    assert done.exit_code == 0, done.exception
+    cells = [re.split(r" {2,}", line.strip()) for line in done.stdout.splitlines()]
+    interval = "{:.2%} – {:.2%}".format(*binomtest(12, 19).proportion_ci(method="wilson"))
+    assert ["clean", "63.16%", interval, "19"] in cells
+    at = cells.index(["clean, class by class"]) + 2
+    assert [(name, share, count, most) for name, share, _, count, most in cells[at : at + 3]] == [
+        ("cat", "60.00%", "10", "dog (3)"),
+        ("dog", "80.00%", "5", "owl (1)"),
+        ("owl", "50.00%", "4", "cat (2)"),
+    ]
+    at = cells.index(["shown ↓, named →"])
+    assert cells[at + 1 : at + 5] == [["cat", "dog", "owl"], ["cat", "6", "3", "1"], ["dog", "0", "4", "1"],
+                                      ["owl", "2", "0", "2"]]  # fmt: skip
+
+
+def test_the_same_as_json(judged):
+    told = json.loads(invoke("evaluate", "run", "--json", "--batch-size", 9).stdout)["clean"]
+    assert told["accuracy"] == 12 / 19
+    assert told["confusion"] == [list(row) for row in CONFUSION]
+    assert told["by_class"] == {
+        "cat": {"accuracy": 0.6, "count": 10},
+        "dog": {"accuracy": 0.8, "count": 5},
+        "owl": {"accuracy": 0.5, "count": 4},
+    }
+    assert judged[1].call_args.kwargs["batch_size"] == 9
+
+
+def test_it_is_kept_as_inspect_would_keep_it(judged):
+    """Under the names of `torchcaps inspect`; by a threshold of one's own it is another figure, and not kept."""
+    found, judge = judged
+    assert invoke("evaluate", "run", "--threshold", "0.9").exit_code == 0
+    assert judge.call_args.kwargs["threshold"] == 0.9
+    assert kept(found) == {}
+    assert invoke("evaluate", "run").exit_code == 0
+    assert kept(found) == {"accuracy": CLEAN, "affine": AFFINE}

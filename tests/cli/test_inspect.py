@@ -7,8 +7,10 @@ from typer.testing import CliRunner
 
 from tests.report.test_report import Reader
 from torchcaps.cli import app
-from torchcaps.measures import INSPECTIONS, Result
+from torchcaps.data import Dataset
+from torchcaps.measures import INSPECTIONS, Nothing, Result
 from torchcaps.train import fit
+from torchcaps.train.findings import kept
 
 
 def invoke(*arguments):
@@ -65,3 +67,23 @@ def test_a_report_says_what_it_needs(runs, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "jinja2" else find(name))
     done = invoke("report", runs / "conv")
     assert "a report needs jinja2: pip install 'torchcaps[bench]'" in str(done.exception)
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_what_is_asked_for_is_measured_and_kept(words, a_run, spy):
+    run, images = a_run(), Dataset(("dog", "cat", "owl"), (3, 12, 16))
+    found = {"parse_tree": Nothing("parse tree", "there are no capsules")}
+    shown = spy("torchcaps.train.Run.test_data", return_value=images)
+    measure = spy("torchcaps.measures.inspect", return_value=found)
+    done = invoke("inspect", "run", "--what", "activity, parse_tree", "--images", 7, *words)
+    assert done.exit_code == 0, done.exception
+    shown.assert_called_with(run, 7)
+    assert measure.call_args.args == (run.model, images, ["activity", "parse_tree"])
+    assert kept(run) == found
+    if words:
+        assert json.loads(done.stdout) == {"parse_tree": found["parse_tree"].to_json()}
+    else:
+        assert done.stdout.splitlines()[:2] == ["parse tree", "──────────"]
+        assert "nothing to measure: there are no capsules" in done.stdout
+    invoke("inspect", "run")
+    assert not measure.call_args.args[2], "everything"

@@ -126,6 +126,9 @@ def test_settings_from_the_command_line():
     assert settings_of(['routing="em"', "layers=2"]) == {"options": {"routing": "em", "layers": 2}}
     assert settings_of(["reconstruction_weight=0.1"]) == {"reconstruction_weight": 0.1}
     assert settings_of(["reconstruction=none"]) == {"options": {"reconstruction": "none"}}
+    assert settings_of(["validation_data=2024"]) == {"validation_data": "2024"}, "a folder"
+    assert settings_of(["validation_data=a=b"]) == {"validation_data": "a=b"}
+    assert settings_of(['loss={"name": "a=b"}']) == {"loss": {"name": "a=b"}}
     assert settings_of([]) == {}
 
 

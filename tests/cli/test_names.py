@@ -84,3 +84,13 @@ for arguments in {WRONG!r}:
     assert "Traceback" not in done.stderr
     assert after.ru_utime - before.ru_utime < 5
     assert list(tmp_path.iterdir()) == []
+
+
+def test_data_is_a_name_a_folder_or_an_npz_file(tmp_path):
+    for name in ("digits.npz", "digits.npy"):
+        (tmp_path / name).write_bytes(b"")
+    for name in ("glyphs", str(tmp_path), str(tmp_path / "digits.npz")):
+        _names.check_data(name)
+    for name in ("digits.npy", "missing.npz"):
+        with pytest.raises(ValueError, match=f"there is no data set and no folder '.*{name}'"):
+            _names.check_data(str(tmp_path / name))

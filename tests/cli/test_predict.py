@@ -214,3 +214,58 @@ def test_pictures_of_couplings(give, capsnet, folder, tmp_path):
     assert "is not an empty folder" in str(again.exception)
     assert "give both" in str(invoke(folder / "0.png", "--to", tmp_path / "other").exception)
     assert not (tmp_path / "other").exists()
+
+
+SEEN = {"file": "a/cat.png", "class": "cat", "probability": 0.754}
+BAD = {"file": "bad.png", "error": "not PNG"}
+GRID, CLASS = {"grid": [6, 6], "types": 8}, {"grid": [1, 1], "types": 3}
+PARSE = {
+    "layers": [
+        {"layer": "primary", **GRID, "most_active": [{"row": 1, "column": 2, "type": 3, "activation": 0.9}]},
+        {"layer": "classes", **CLASS, "most_active": [{"class": "cat", "activation": 0.754}]},
+    ],
+    "couplings": [{"row": 4, "column": 5, "type": 7, "coupling": 0.25}],
+    "uniform": 1 / 3,
+    "routes": [],
+}
+
+
+@pytest.mark.parametrize(("answered", "code"), [([SEEN], 0), ([SEEN, BAD], 1), ([BAD], 1)])
+def test_answers_are_rows_and_one_bad_file_is_an_error(answered, code, a_run, spy):
+    a_run()
+    spy("torchcaps.train.predict.predict", return_value=iter(answered))
+    done = invoke("a", "bad.png")
+    assert done.exit_code == code
+    assert done.stderr == "torchcaps: bad.png: not PNG\n" * (BAD in answered)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert rows == ([["image", "class", "probability"], ["a/cat.png", "cat", "75.4%"]] if SEEN in answered else [])
+
+
+def test_coupled_capsules_are_told_by_their_places(a_run, spy):
+    """Those that are coupled to the class lie in the layer below it."""
+    a_run()
+    spy("torchcaps.train.predict.predict", return_value=iter([{**SEEN, "parse": PARSE}]))
+    lines = [line.split() for line in invoke("a", "--explain").stdout.splitlines()]
+    assert ["row", "4", "column", "5", "type", "7", "coupling", "0.250"] in lines
+    assert ["row", "1", "column", "2", "type", "3", "activation", "0.900"] in lines
+    assert ["cat", "activation", "0.754"] in lines
+
+
+def test_pictures_take_no_others_place(a_run, spy, monkeypatch):
+    """Images of one name in two folders have a picture each, in a folder that held nothing."""
+    a_run()
+    saved = []
+    figure = type("Figure", (), {"savefig": lambda _, target, **__: saved.append(target.name) or target.touch()})()
+    spy("torchcaps.explain.figure_of_couplings", return_value=figure)
+
+    def ask(run, paths, *, top, explain, draw):
+        for path in paths:
+            draw(str(path), None, None, 0)
+        return iter([])
+
+    monkeypatch.setattr("torchcaps.train.predict.predict", ask)
+    assert invoke("a/cat.png", "b/cat.png", "c/cat.png", "a/dog.png", "--explain", "--to", "new").exit_code == 0
+    assert saved == ["cat.png", "cat-2.png", "cat-3.png", "dog.png"]
+    for taken in ("new", "new/cat.png"):
+        assert "is not an empty folder" in str(invoke("a/cat.png", "--explain", "--to", taken).exception)
+    assert len(saved) == 4

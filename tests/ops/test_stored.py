@@ -65,6 +65,36 @@ def test_a_layer_routes_few_instances_like_many(name, window, monkeypatch):
     assert len(made) == (name in ("dynamic", "inverted_attention", "self_attention", "self_routing"))
 
 
+@pytest.mark.parametrize("name", ROUTINGS)
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_layer_routes_alike_with_votes_that_are_kept(name, bias, monkeypatch):
+    """Nine instances whose maps are larger than their votes; which are made once."""
+    torch.manual_seed(0)
+    layer = CapsuleLayer(CapsShape((1, 1), 40, 16), 12, 16, routing=ROUTINGS[name], vote_bias=bias).double()
+    pose = torch.randn(9, 1, 1, 40, 16, dtype=torch.double, requires_grad=True)
+    below = Capsules(pose, torch.rand(9, 1, 1, 40, dtype=torch.double))
+    leaves, runs, made = [pose, *layer.parameters()], [], []
+    keep = ops.keep
+    monkeypatch.setattr(ops, "keep", lambda *args: made.append(1) or keep(*args))
+    for worth in (ops.worth_keeping, lambda w, **sizes: False):
+        monkeypatch.setattr(votes.ops, "worth_keeping", worth)
+        [[state]] = sequential([layer], below)
+        loss = state.pose.square().sum() + state.act.sum()
+        runs.append([state.pose, state.act, *torch.autograd.grad(loss, leaves, allow_unused=True)])
+    for mine, theirs in zip(*runs, strict=True):
+        torch.testing.assert_close(mine, theirs)
+    assert len(made) == (name in ("dynamic", "inverted_attention", "self_attention", "self_routing"))
+
+
+def test_votes_are_kept_where_they_are_no_larger_than_their_maps(monkeypatch):
+    large = torch.zeros(512, 64, 640)
+    assert [ops.worth_keeping(large, instances=m, rows=1) for m in (8, 9, 64, 65)] == [False, True, True, False]
+    assert [ops.worth_keeping(large, instances=m, rows=4) for m in (16, 17)] == [True, False]
+    assert not ops.worth_keeping(large.to("meta"), instances=32, rows=1)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert not ops.worth_keeping(large, instances=32, rows=1)
+
+
 def test_a_compiler_is_not_asked_how_large_a_batch_is(monkeypatch):
     w = torch.zeros(4, 4, 8)
     assert ops.worth_storing(w, instances=1, rows=1)

@@ -16,7 +16,7 @@ from torchcaps.ops.fold import convolve, multiply
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
-from torchcaps.ops.stored import attend_stored, store, worth_storing
+from torchcaps.ops.stored import attend_stored, keep, store, worth_keeping, worth_storing
 from torchcaps.ops.votes import Bias, Children, Maps, PerChild, PerPair, PerParent, Poses
 
 _plain = False
@@ -25,7 +25,7 @@ _served: dict[str, str] = {}
 
 def attend(
     u: Children,
-    w: Maps,
+    w: Maps | None,
     bias: Bias,
     query: Poses | None,
     prior: PerPair | None,
@@ -34,7 +34,10 @@ def attend(
     j: int,
     detach: bool = False,
 ) -> tuple[Poses, PerParent]:
-    """Σ_i r û and Σ_i r for r = weight · softmax_j(⟨û, query⟩ + prior); `detach` takes the softmax as a constant."""
+    """Σ_i r û and Σ_i r for r = weight · softmax_j(⟨û, query⟩ + prior); `detach` takes the softmax as a constant.
+
+    Without maps w the children are the votes themselves, with j · y columns.
+    """
     if _seen_through(u):
         return plain_attend(u, w, bias, query, prior, weight, j=j, detach=detach)
     _load(u.device.type)
@@ -123,6 +126,7 @@ __all__ = [
     "attend_stored",
     "combine",
     "convolve",
+    "keep",
     "moments",
     "moments_of",
     "multiply",
@@ -135,5 +139,6 @@ __all__ = [
     "status",
     "store",
     "triton",
+    "worth_keeping",
     "worth_storing",
 ]

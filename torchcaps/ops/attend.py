@@ -26,7 +26,7 @@ from torchcaps.ops.votes import (
 
 def attend(
     u: Children,
-    w: Maps,
+    w: Maps | None,
     bias: Bias,
     query: Poses | None,
     prior: PerPair | None,
@@ -50,7 +50,12 @@ def attend_pass(j: int, detach: bool) -> Pass:  # noqa: FBT001
         return torch.softmax(logits if prior is None else logits + prior, dim=1)
 
     def forward(
-        u: Tensor, w: Tensor, bias: Tensor | None, query: Tensor | None, prior: Tensor | None, weight: Tensor | None
+        u: Tensor,
+        w: Tensor | None,
+        bias: Tensor | None,
+        query: Tensor | None,
+        prior: Tensor | None,
+        weight: Tensor | None,
     ) -> tuple[Tensor, ...]:
         v = votes(u, w, bias, j)
         c = couplings(v, query, prior)
@@ -60,7 +65,7 @@ def attend_pass(j: int, detach: bool) -> Pass:  # noqa: FBT001
     def pullback(
         grads: Sequence[Tensor],
         u: Tensor,
-        w: Tensor,
+        w: Tensor | None,
         bias: Tensor | None,
         query: Tensor | None,
         prior: Tensor | None,

@@ -67,8 +67,9 @@ class Operator:
     def shapes(self, *arguments: Any) -> tuple[Tensor, ...]:
         """The outputs, not computed."""
         u, w, j = arguments[0], arguments[1], arguments[len(self.tensors)]
-        _, _, a, m = u.shape
-        return tuple(u.new_empty((j, m) if out == "mass" else (j, w.shape[2] // j, a, m)) for out in self.outputs)
+        _, x, a, m = u.shape
+        y = (x if w is None else w.shape[2]) // j
+        return tuple(u.new_empty((j, m) if out == "mass" else (j, y, a, m)) for out in self.outputs)
 
     def backward_shapes(self, *arguments: Any) -> tuple[Tensor, ...]:
         """The gradients, not computed: one for each tensor, empty where that is absent."""
@@ -122,7 +123,7 @@ def _extent(s: Sizes, tensors: Tensors) -> dict[str, int]:
 
 ATTEND = Operator(
     "attend",
-    ("u", "w", "bias?", "query?", "prior?", "weight?"),
+    ("u", "w?", "bias?", "query?", "prior?", "weight?"),
     ("int j", "bool detach"),
     ("sum", "mass"),
     attend_pass,

@@ -26,10 +26,31 @@ def worth_storing(w: Float[Tensor, "i x jy"], *, instances: int, rows: int) -> b
     >>> [worth_storing(torch.zeros(512, 16, 160), instances=m, rows=1) for m in (1, 8, 9)]
     [True, True, False]
     """
-    if w.device.type != "cpu" or interpreted() or torch.compiler.is_compiling():
+    if not _may_be_stored(w):
         return False
     i, x, jy = w.shape
     return 0 < instances * rows * i * jy <= TINY or (0 < instances <= FEW and 2 * instances * rows <= x)
+
+
+def worth_keeping(w: Float[Tensor, "i x jy"], *, instances: int, rows: int) -> bool:
+    """Whether the votes take no more memory than their maps, of more instances than `worth_storing` is for.
+
+    One matrix product makes them all, and the pass reads them in every iteration.
+
+    >>> [worth_keeping(torch.zeros(512, 64, 640), instances=m, rows=1) for m in (8, 9, 64, 65)]
+    [False, True, True, False]
+    """
+    return _may_be_stored(w) and instances > FEW and instances * rows <= w.shape[1]
+
+
+def _may_be_stored(w: Tensor) -> bool:
+    return w.device.type == "cpu" and not interpreted() and not torch.compiler.is_compiling()
+
+
+def keep(u: Float[Tensor, "i x a m"], w: Float[Tensor, "i x jy"]) -> Float[Tensor, "i jy a m"]:
+    """û as children without maps, as `attend` takes them."""
+    i, _, a, m = u.shape
+    return torch.bmm(w.transpose(1, 2), u.flatten(2)).reshape(i, -1, a, m)
 
 
 def store(

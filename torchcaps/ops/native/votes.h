@@ -1,7 +1,7 @@
 // Votes v = u W + b, made where they are needed, and the gradients they pass back: what every pass is built around.
 //
 // Layouts, instances m last: u (i x a m), w (i x j*y), bias (j y a), prior (i or 1, j, m or 1), weight (i m); poses,
-// such as a query, are (j y a m). In scratch memory a pose is indexed [j][y][a], one vector of instances each.
+// such as a query, are (j y a m). Without w the children are votes, (i j*y a m). In scratch memory a pose is indexed [j][y][a], one vector of instances each.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -43,12 +43,16 @@ std::tuple<Ts...> narrow(const Tensor& u, const std::tuple<Ts...>& found) {
   return std::apply([&](const Ts&... t) { return std::make_tuple(t.to(u.scalar_type())...); }, found);
 }
 
-inline Sizes sizes_of(const Tensor& u, const Tensor& w, const OptTensor& bias, const OptTensor& prior,
+inline Sizes sizes_of(const Tensor& u, const OptTensor& w, const OptTensor& bias, const OptTensor& prior,
                       const OptTensor& weight, int64_t j) {
-  TORCH_CHECK_VALUE(u.dim() == 4 && w.dim() == 3 && j > 0 && w.size(2) % j == 0 && u.size(1) && u.size(2) && w.size(2),
-                    "children are ", u.sizes(), ", maps ", w.sizes(), ", parents ", j,
+  const Tensor& wide = w ? *w : u;  // whose columns are those of the votes
+  TORCH_CHECK_VALUE(u.dim() == 4 && (!w || w->dim() == 3), "children are ", u.sizes(), ", maps ", wide.sizes(),
+                    " but must be (i x a m) and (i x j*y)");
+  const int64_t columns = wide.size(w ? 2 : 1);
+  TORCH_CHECK_VALUE(j > 0 && columns % j == 0 && u.size(1) && u.size(2) && columns, "children are ", u.sizes(),
+                    ", maps ", wide.sizes(), ", parents ", j,
                     " but must be (i x a m), (i x j*y) and j, and x, a, j, y at least 1");
-  const Sizes s{u.size(0), u.size(1), u.size(2), u.size(3), j, w.size(2) / j};
+  const Sizes s{u.size(0), u.size(1), u.size(2), u.size(3), j, columns / j};
   expect("u", u, u, {s.i, s.x, s.a, s.m});
   expect("w", w, u, {s.i, s.x, s.j * s.y});
   expect("bias", bias, u, {s.j, s.y, s.a, 1});
@@ -73,9 +77,9 @@ struct Inputs {
   const T *u, *w, *bias, *prior, *weight;
   bool prior_of_child, prior_of_instance;
 
-  Inputs(const Tensor& u, const Tensor& w, const OptTensor& bias, const OptTensor& prior, const OptTensor& weight)
+  Inputs(const Tensor& u, const OptTensor& w, const OptTensor& bias, const OptTensor& prior, const OptTensor& weight)
       : u(u.const_data_ptr<T>()),
-        w(w.const_data_ptr<T>()),
+        w(data<T>(w)),
         bias(data<T>(bias)),
         prior(data<T>(prior)),
         weight(data<T>(weight)),
@@ -180,6 +184,15 @@ struct Shares {
     TORCHCAPS_WITH(4, 4, 4, __VA_ARGS__)   \
     constexpr int A = 0, X = 0, Y = 0;     \
     return __VA_ARGS__();                  \
+  }()
+
+#define TORCHCAPS_FOR_SHAPE_OR_VOTES(...)     \
+  [&] {                                       \
+    if (!in.w) {                              \
+      constexpr int A = 0, X = kVotes, Y = 0; \
+      return __VA_ARGS__();                   \
+    }                                         \
+    return TORCHCAPS_FOR_SHAPE(__VA_ARGS__);  \
   }()
 
 }  // namespace torchcaps

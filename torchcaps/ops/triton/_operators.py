@@ -47,11 +47,11 @@ def _backward(operator: Operator) -> Callable[..., tuple[Tensor, ...]]:
 
 
 def _call(operator: Operator, arguments: tuple[Any, ...], *, grads: bool) -> Call | None:
-    """The call as the kernels take it; None where the plain pass has to serve: double precision, or nothing to do."""
+    """The call as the kernels take it; None where the plain pass serves: double precision, no maps, nothing to do."""
     count = len(operator.tensors) + grads * len(operator.outputs)
     given, (j, *detach) = operator.named(*arguments[:count], grads=grads), arguments[count:]
     s, u = sizes_of(given, j), arguments[grads * len(operator.outputs)]
-    if u.dtype not in KINDS or not fits(s) or 0 in (s.i, s.m):
+    if u.dtype not in KINDS or given["w"] is None or not fits(s) or 0 in (s.i, s.m):
         return None
     whole = {FIRST.get(name, name): None if t is None else t.contiguous() for name, t in given.items()}
     return Call(whole, s, _target(u.device), detach=bool(detach and detach[0]))

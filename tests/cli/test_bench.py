@@ -1,0 +1,78 @@
+"""`torchcaps bench`: where results go, how many seeds are run, and how it ends."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.bench.toy import toy
+
+
+@pytest.fixture(autouse=True)
+def _one_artefact(monkeypatch, here):
+    monkeypatch.setattr("torchcaps.cli.bench._all", lambda: [toy()])
+
+
+@pytest.fixture
+def held(spy):
+    spy("torchcaps.bench.executors.make_executor", side_effect=lambda *asked: asked)
+    return spy("torchcaps.bench.runner.run", return_value=Counter())
+
+
+def test_what_is_asked_for_is_run(held, invoke):
+    done = invoke("bench", "run", "--scale", "cpu", "--seeds", 5, "--backend", "ray", "--workers", 3, "--results", "r")
+    assert done.exit_code == 0, done.exception
+    [artefact], scale, place, executor = held.call_args.args
+    assert (artefact.id, scale, place.scale, executor) == ("peer2021/table1", "cpu", "cpu", ("ray", 3))
+    assert (place.results, place.work) == (Path("r/cpu"), Path("r/.work"))
+    assert held.call_args.kwargs["seeds"] == 5
+    assert "10 judgings to do" in done.stdout, "two rows, five seeds"
+    assert "with 3 processes" in done.stdout
+    assert done.stdout.endswith("nothing was left to do\n")
+    assert invoke("bench", "run", "--work", "w").exit_code == 0
+    assert held.call_args.args[2].results == Path("results/smoke"), "a folder for each scale"
+    assert held.call_args.args[2].work == Path("w")
+    assert held.call_args.kwargs["seeds"] is None
+
+
+def test_a_dry_run_does_nothing(held, invoke, here):
+    assert "4 judgings to do" in invoke("bench", "run", "--dry-run").stdout
+    held.assert_not_called()
+    assert not list(here.iterdir())
+
+
+@pytest.mark.parametrize(("states", "code"), [({"done": 3, "failed": 2}, 1), ({"done": 5}, 0)])
+def test_failed_jobs_are_an_error(states, code, held, invoke):
+    held.return_value = Counter(states)
+    done = invoke("bench", "run")
+    assert done.exit_code == code
+    assert ", ".join(f"{number} {state}" for state, number in states.items()) in done.stdout
+    assert ("2 jobs failed" in str(done.exception)) == (code == 1)
+
+
+def test_differences_and_gaps_are_errors(spy, invoke, here):
+    verify = spy("torchcaps.bench.verify.verify", return_value=[])
+    gaps = spy("torchcaps.bench.verify.gaps", return_value=["no figure4"])
+    (here / "results").mkdir()
+    fine = invoke("bench", "verify")
+    assert (fine.exit_code, fine.stdout) == (0, "every verdict and every table is what the results say\n")
+    assert verify.call_args.args[1:] == (Path("results"), Path("results/report.html"))
+    gaps.assert_not_called()
+    missing = invoke("bench", "verify", "--complete", "cpu")
+    assert (missing.exit_code, missing.stdout) == (1, "no figure4\n")
+    assert gaps.call_args.args[2] == "cpu"
+    verify.return_value = ["a word", "a table"]
+    wrong = invoke("bench", "verify", "--page", "other.html")
+    assert (wrong.exit_code, wrong.stdout) == (1, "a word\na table\n")
+    assert "2 differences" in str(wrong.exception)
+    assert verify.call_args.args[2] == Path("other.html")
+
+
+def test_the_list_tells_verdicts_by_scale(spy, invoke):
+    claims = [{"id": "better", "verdicts": {"smoke": "unclear", "cpu": "refuted"}}, {"id": "faster", "verdicts": {}}]
+    spy("torchcaps.bench.listing.listing", return_value=[{"id": "gu2021/table1", "title": "Digits", "claims": claims}])
+    assert invoke("bench", "list").stdout.splitlines() == [
+        "gu2021/table1: Digits",
+        "  better: unclear at smoke, refuted at cpu",
+        "  faster: not run",
+    ]
