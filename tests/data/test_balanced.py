@@ -33,6 +33,10 @@ def test_drawn_anew_in_every_epoch_and_all_in_the_end():
 def test_generators_that_keep_one_label_an_image():
     placed = Balanced(Placed(unequal(), canvas=4))
     assert placed.batch(torch.arange(99)).labels[:, 0].bincount().tolist() == [33, 33, 0, 33]
+    alone, index = Placed(unequal((1, 1, 1, 1)), canvas=9), torch.arange(4)
+    epochs = [Balanced(alone).batch(index, epoch).images for epoch in (0, 3)]
+    assert torch.equal(epochs[1], alone.batch(index, 3).images), "placed as this epoch has it"
+    assert not torch.equal(*epochs)
     for data in (Overlapping(unequal()), Overlapping(unequal(), pairs=2), Sign(count=9)):
         with pytest.raises(ValueError, match=f"{type(data).__name__} cannot be balanced"):
             Balanced(data)

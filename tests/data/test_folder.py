@@ -1,5 +1,6 @@
 """A folder of images: what its folders mean, what is skipped and why, and every kind of file at once."""
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ from PIL import Image
 
 from tests.data.pictures import SIZE, bytes_of, eight_bits, numbers, png, sixteen_bits
 from torchcaps.data import _room, load, look_through
+from torchcaps.data._files import digest_of
 from torchcaps.data.resize import fitted
 
 
@@ -140,8 +142,14 @@ def test_what_is_no_class(folder):
     shutil.copy(folder / "cat" / "0.png", folder / "stray.png")
     (folder / "cat" / ".DS_Store").write_bytes(b"x")
     (folder / "dog" / "more").symlink_to(folder / "cat")
+    (folder / "owl" / ".thumbnails").mkdir()
+    shutil.copy(folder / "cat" / "0.png", folder / "owl" / ".thumbnails" / "0.png")
+    (folder / "owl" / "barn").mkdir()
+    shutil.copy(folder / "cat" / "0.png", folder / "owl" / "barn" / "0.png")
     own = look_through(folder)
     assert own.classes == ("cat", "dog", "owl")
+    assert own.counts(own.items) == {"cat": 30, "dog": 30, "owl": 31}
+    assert not any(".thumbnails" in item.name or "more" in item.name for item in own.items)
     assert {(skip.name, skip.reason) for skip in own.skipped} == {
         ("stray.png", "in no class's folder"),
         ("docs/notes.txt", "not PNG, JPEG, WebP, BMP, TIFF or GIF"),
@@ -181,10 +189,34 @@ def test_a_folder_of_everything(folder, tmp_path):
         "dangling.png": "a link to nothing",
     }
     assert own.complaint().count("\n") == 6  # names with line breaks are quoted
+    bad = {skip.name for skip in own.skipped}
+    assert [item.name for item in own.sound()] == [item.name for item in own.items if item.name not in bad]
+    assert len(own.sound()) == 90 + len(good)
     with pytest.warns(UserWarning, match=r"skipped: .*2 a FIFO, socket or device.*\n.*'odd\\nname/"):
         load(folder, "train")
     with pytest.raises(ValueError, match=r"skipped: .*2 a FIFO"):
         load(folder, "train", strict=True)
+
+
+def test_contents_are_told_by_their_sha256(tmp_path):
+    """By which an image keeps its part for ever: another checksum would move all of them."""
+    (tmp_path / "cat").mkdir()
+    file = tmp_path / "cat" / "a.png"
+    file.write_bytes(bytes_of(Image.new("L", (3, 2), 9), "PNG"))
+    [item] = look_through(tmp_path).items
+    assert item.digest == digest_of(file) == hashlib.sha256(file.read_bytes()).digest()
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 8])
+def test_all_are_read_whatever_is_left_for_the_last_chunk(tmp_path, monkeypatch, count):
+    monkeypatch.setattr("torchcaps.data.folder.CHUNK", 4)
+    (tmp_path / "cat").mkdir()
+    for k in range(count):
+        Image.new("L", (2, 2), 20 * k).save(tmp_path / "cat" / f"{k}.png")
+    own = look_through(tmp_path, image_size=2, in_chans=1)
+    images, kept = own.read(own.items)
+    assert images[:, 0, 0, 0].tolist() == [20 * k for k in range(count)]
+    assert kept == own.items
 
 
 def test_5000_files(tmp_path):

@@ -5,9 +5,10 @@ import math
 import kornia
 import pytest
 import torch
+from PIL import Image, ImageDraw, ImageFont
 
 from tests.elsewhere import DEVICE, Elsewhere, SecondDevice
-from torchcaps.data import GENERATORS, Augmented, Balanced, Overlapping, Sign, Stored, Strength, load, warp
+from torchcaps.data import GENERATORS, Augmented, Balanced, Overlapping, Sign, Stored, Strength, glyphs, load, warp
 from torchcaps.data._random import bits, integers, permutation, uniform
 from torchcaps.data.glyphs import load_glyphs
 from torchcaps.train.near import near
@@ -68,6 +69,14 @@ def test_placed_digits_are_whole_and_everywhere(digits):
     assert torch.stack(places).float().corrcoef()[0, 1].abs() < 0.15
     with pytest.raises(ValueError, match="canvas=20 is not allowed: the images are 28×28"):
         load("placed_mnist", source=digits, canvas=20)
+
+
+def test_a_warp_that_does_nothing_does_nothing(digits):
+    """However much room there is, a digit stays as large as it was, in the middle."""
+    data = load("affine_mnist", source=digits, strength=Strength(0.0, 0.0, (1.0, 1.0), 0.0))
+    batch = data.batch(torch.arange(50))
+    torch.testing.assert_close(batch.images[..., 6:34, 6:34], digits.batch(torch.arange(50)).images)
+    assert batch.images.sum().item() == pytest.approx(batch.images[..., 6:34, 6:34].sum().item())
 
 
 def test_affine_digits_lose_no_ink(digits):
@@ -189,6 +198,7 @@ def test_objects_of_a_pair_are_what_their_labels_say_at_places_of_their_own():
     which = ((batch.singles.amax((2, 3, 4)) * 255 - 100) / 3).round().long()
     assert torch.equal(which[:, 0], torch.arange(1000) // 25)
     assert torch.equal(which % 4, batch.labels)
+    assert all(len(row.unique()) > 10 for row in which[:, 1].reshape(40, 25)), "an image leads pairs of many kinds"
     lit = batch.singles[:, :, 0] > 0
     assert (lit.sum((2, 3)) == 36).all()
     places = [lit.any(3).float().argmax(-1), lit.any(2).float().argmax(-1)]
@@ -203,6 +213,8 @@ def test_diverse_pairs_hold_a_sixth_of_singles(digits):
     lonely = batch.labels[:, 0] == batch.labels[:, 1]
     assert lonely.float().mean().item() == pytest.approx(1 / 6, abs=0.01)
     torch.testing.assert_close(batch.images[lonely], batch.singles[lonely][:, 0])
+    half = load("diverse_multi_mnist", source=digits, pairs=20, single=0.5).batch(torch.arange(5000)).labels
+    assert (half[:, 0] == half[:, 1]).float().mean().item() == pytest.approx(0.5, abs=0.02)
 
 
 def test_overlapping_needs_two_classes(digits):
@@ -218,6 +230,31 @@ def test_training_and_test_glyphs_are_disjoint():
     assert not any(image.numpy().tobytes() in seen for image in test.images)
     assert (train.images.flatten(1).amax(1) > 200).all()
     assert train.labels.bincount().min() > 200
+    assert not torch.equal(train.labels[:500], test.labels), "nor are the test's drawn as the training's"
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_glyphs_are_the_digits_that_their_labels_say(split, monkeypatch):
+    """Left as they were drawn, each is its label's digit in one of the fonts, and all fonts come."""
+    monkeypatch.setattr(glyphs, "MILD", Strength(0.0, 0.0, (1.0, 1.0), 0.0))
+    data = load_glyphs(split, 300)
+    pictures = {}
+    for font in glyphs.fonts(split):
+        for digit in range(10):
+            image = Image.new("L", (28, 28))
+            ImageDraw.Draw(image).text((14, 14), str(digit), 255, ImageFont.truetype(str(font), 24), anchor="mm")
+            pictures.setdefault(image.tobytes(), []).append((digit, font))
+    found = [pictures[image.numpy().tobytes()] for image in data.images]
+    assert all(
+        {digit for digit, _ in known} == {label} for known, label in zip(found, data.labels.tolist(), strict=True)
+    )
+    assert {font for known in found for _, font in known} == set(glyphs.fonts(split))
+
+
+def test_glyphs_are_turned_by_up_to_15_degrees():
+    matrix = warp.draw(glyphs.MILD, 1, 0, torch.arange(5000)).matrix
+    angle = torch.rad2deg(torch.atan2(matrix[:, 1, 0], matrix[:, 0, 0]))  # neither scale nor slant moves the x axis
+    assert angle.abs().max().item() == pytest.approx(15, abs=0.1)
 
 
 def test_splits_are_disjoint_and_complete(no_shape_checks):
@@ -296,3 +333,13 @@ def test_data_on_a_device_is_drawn_there(name):
         assert (one is None) == (other is None)
         assert one is None or isinstance(one, Elsewhere)
         assert one is None or torch.allclose(one.inner, other, atol=1e-5)
+
+
+def test_signs_are_named_and_the_same_in_every_epoch():
+    data, index = Sign(count=200), torch.arange(200)
+    numbers, labels, _ = data.batch(index)
+    for number, label in zip(numbers.flatten().tolist(), labels[:, 0].tolist(), strict=True):
+        assert data.classes[label] == ("negative" if number < 0 else "positive")
+    assert torch.equal(data.batch(index, 5).images, numbers)
+    assert numbers.min() < -0.9
+    assert numbers.max() > 0.9

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from torchcaps.data import look_through
@@ -30,6 +31,17 @@ def test_a_folder(tmp_path):
         "1 removed ('a/0.png')",
         "1 changed ('b/1.png')",
     ]
+
+
+def test_another_rule_makes_another_data_set():
+    """Which says so, and is not taken for another order; a note whose rule was edited is refused."""
+    contents = {"a.png": "1", "b.png": "2"}
+    before, now = Inventory(contents, rule=1), Inventory(contents, rule=2)
+    assert before.fingerprint() != now.fingerprint()
+    assert told(before, now) == ["the rule by which images are parted and read is another"]
+    for edited in ({"rule": 1}, {"contents": contents | {"b.png": "3"}}):
+        with pytest.raises(ValueError, match="it was changed after it was written"):
+            Inventory.from_json(now.to_json() | edited)
 
 
 def test_an_archive(tmp_path):

@@ -35,10 +35,11 @@ def all_of(file, **options):
 @pytest.mark.parametrize("kind", ["bytes", "floats", "words", "long", "bool"])
 def test_shapes_and_kinds_of_numbers(archive, shape, kind):
     x = noise(8, *shape)
+    off = RNG.uniform(-0.45, 0.45, x.shape)  # as numbers lie between two bytes, and nearer to one
     given = {
         "bytes": x,
-        "floats": x / 255,
-        "words": x.astype(np.uint16) * 257,
+        "floats": ((x + off) / 255).clip(0, 1),
+        "words": ((x + off) * 257).round().clip(0, 65535).astype(np.uint16),
         "long": x.astype(np.int64),
         "bool": x > 100,
     }[kind]
@@ -49,6 +50,15 @@ def test_shapes_and_kinds_of_numbers(archive, shape, kind):
     expected = expected[:, None] if len(shape) == 2 else expected
     expected = np.moveaxis(expected, -1, 1) if shape[-1] in (1, 3, 4) else expected
     assert torch.equal(data.images, torch.from_numpy(expected.copy()))
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 4), (1, 5, 3), (3, 4, 1)], ids=str)
+def test_narrow_images_with_channels_first_are_not_turned(archive, shape):
+    """Their width could be taken for channels too; 1 or 3 in front of it settles that."""
+    x = noise(4, *shape)
+    data = load(archive(x_train=x, y_train=[0, 1, 0, 1]))
+    assert data.image_shape == shape
+    assert np.array_equal(data.images.numpy(), x)
 
 
 @pytest.mark.parametrize(("x", "y"), [("x", "y"), ("images", "labels"), ("x", "labels")])
@@ -93,6 +103,7 @@ LABELS = {
     "one-hot bool": (np.eye(4)[[2, 0, 2]] > 0, ("0", "1", "2", "3"), [2, 0, 2]),
     "words": (np.array(["cat", "owl", "cat"]), ("cat", "owl"), [0, 1, 0]),
     "byte words": (np.array([b"cat", b"owl", b"cat"]), ("cat", "owl"), [0, 1, 0]),
+    "byte words with accents": (np.array(["thé".encode(), "âne".encode(), b"cat"]), ("cat", "thé", "âne"), [1, 2, 0]),
     "truth": (np.array([True, False, True]), ("False", "True"), [1, 0, 1]),
     "ten and two": (np.array([10, 2, 10]), ("2", "10"), [1, 0, 1]),
 }
@@ -155,6 +166,7 @@ HEADERS = {
         "{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000, 28, 28), }",
         "but 12 are",
     ),
+    "less than there is": ("{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2, 2), }", "4 bytes, but 12 are"),
     "negative": ("{'descr': '|u1', 'fortran_order': False, 'shape': (-3, 2, 2), }", "which no array has"),
     "nonsense": ("{'descr': 'x', 'shape': 3}", "is no array of NumPy's"),
     "code": ("__import__('os').system('true')", "is no array of NumPy's"),
@@ -191,4 +203,7 @@ def test_damaged_files(tmp_path, archive, monkeypatch):
     archive(x=noise(50), y=np.arange(50) % 2)
     monkeypatch.setattr(_npy, "memory", lambda: 100)
     with pytest.raises(ValueError, match="more than fits into memory"):
+        load(file)
+    archive(x=np.zeros((2, 3, 3)), y=np.zeros(2, np.uint8))  # 18 numbers of 8 bytes
+    with pytest.raises(ValueError, match=r"x says .* 3, 3\) of float64, .* more than fits into memory"):
         load(file)

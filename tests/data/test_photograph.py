@@ -100,9 +100,25 @@ def test_large_jpegs_are_not_decoded_in_full(read, monkeypatch):
     monkeypatch.setattr(
         photograph, "fitted", lambda image, *rest: decoded.append(image.size) or resize.fitted(image, *rest)
     )
-    for size in ((1200, 800), (1201, 800), (1202, 804)):
+    for size in ((1200, 800), (1201, 800), (1202, 804), (4800, 96)):
         read(bytes_of(smooth.resize(size), "JPEG"), 24)
-    assert decoded == [(150, 100), (1201, 800), (601, 402)]
+    assert decoded == [(150, 100), (1201, 800), (601, 402), (4800, 96)]
+
+
+def test_no_other_decoder_is_asked(read, monkeypatch):
+    """Not even one that takes all there is, for a file that begins as a BMP."""
+    asked = []
+    monkeypatch.setattr(Image, "ID", [*Image.ID, "ANY"])
+    monkeypatch.setitem(Image.OPEN, "ANY", (lambda *_: asked.append(1) or Image.new("RGB", SIZE[::-1]), None))
+    with pytest.raises(UnreadableError, match="begins as a picture does, but goes on as none"):
+        read(b"BM, and so on")
+    assert not asked
+
+
+@pytest.mark.parametrize("version", [b"GIF87a", b"GIF89a"])
+def test_gifs_of_both_years(read, version):
+    data = bytes_of(Image.new("L", SIZE[::-1], 77), "GIF")
+    assert (read(version + data[6:]) == 77).all()
 
 
 def test_alpha_over_black_on_request(read):
@@ -128,6 +144,7 @@ REFUSED = {
     "DDS": (bytes_of(GREY.convert("RGB"), "DDS"), "not PNG, JPEG"),
     "BLP": (bytes_of(GREY.convert("P"), "BLP"), "not PNG, JPEG"),
     "PPM": (bytes_of(GREY, "PPM"), "not PNG, JPEG"),
+    "WAV": (b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0", "not PNG, JPEG"),
     "HEIC": (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "not PNG, JPEG"),
 }  # fmt: skip
 

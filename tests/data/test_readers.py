@@ -7,9 +7,9 @@ import pytest
 import torch
 from scipy.io import savemat
 
-from torchcaps.data import DataUnavailableError, load
-from torchcaps.data.cifar import read_batch
-from torchcaps.data.mnist import idx
+from torchcaps.data import RECIPES, DataUnavailableError, load
+from torchcaps.data.cifar import CLASSES10, read_batch
+from torchcaps.data.mnist import CLOTHES, idx
 
 
 def test_affnist_files(tmp_path):
@@ -38,6 +38,50 @@ def test_affnist_troubles_are_named(tmp_path):
         load("affnist", "test", root=tmp_path)
 
 
+def test_affnist_files_of_another_size(tmp_path):
+    """Digits of 28×28 are not cut into some of 40×40, even where their pixels come out even."""
+    (tmp_path / "test").mkdir()
+    digits = {"image": np.zeros((784, 100), np.uint8), "label_int": np.arange(100) % 10}
+    savemat(tmp_path / "test" / "1.mat", {"affNISTdata": digits})
+    with pytest.raises(ValueError, match=r"1\.mat is not an AffNIST file: images \(784, 100\), labels \(100,\)"):
+        load("affnist", "test", root=tmp_path)
+
+
+def test_pixels_of_cifar_as_its_page_says(monkeypatch):
+    """1024 bytes of red, then of green, then of blue, each row by row (cs.toronto.edu/~kriz/cifar.html)."""
+    row = np.random.default_rng(0).integers(0, 256, 3072).astype(np.uint8)
+    batch = pickle.dumps({b"data": row[None], b"labels": [3]}, 2)
+    monkeypatch.setattr("torchcaps.data.cifar.obtain", lambda recipe, *_: dict.fromkeys(recipe.files, batch))
+    data = load("cifar10", "test")
+    for colour, y, x in ((0, 0, 0), (0, 0, 31), (1, 5, 7), (2, 31, 0)):
+        assert data.images[0, colour, y, x] == row[1024 * colour + 32 * y + x]
+    assert len(load("cifar10", "train")) == 5
+
+
+def test_what_labels_mean():
+    """As those who made the data publish it: batches.meta of CIFAR-10, the table of Fashion-MNIST's README."""
+    assert " ".join(CLASSES10) == "airplane automobile bird cat deer dog frog horse ship truck"
+    assert dict(enumerate(CLOTHES)) == {
+        0: "T-shirt", 1: "Trouser", 2: "Pullover", 3: "Dress", 4: "Coat",
+        5: "Sandal", 6: "Shirt", 7: "Sneaker", 8: "Bag", 9: "Ankle boot",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_name_asks_for_its_own_files(monkeypatch, name):
+    asked = []
+
+    def obtain(recipe, *_):
+        asked.append(recipe.name)
+        raise DataUnavailableError("not here")
+
+    for module in ("mnist", "cifar"):
+        monkeypatch.setattr(f"torchcaps.data.{module}.obtain", obtain)
+    with pytest.raises(DataUnavailableError):
+        load(name)
+    assert asked == [name]
+
+
 class Evil:
     def __reduce__(self):
         import os
@@ -45,11 +89,19 @@ class Evil:
         return os.system, ("touch /tmp/torchcaps-was-here",)
 
 
+class EvilArray:
+    """Calls a function of NumPy's, which has some that read files and unpickle them."""
+
+    def __reduce__(self):
+        return np.load, ("nowhere.npy",)
+
+
 def test_the_unpickler_reads_arrays_and_nothing_else():
     batch = {b"data": np.zeros((1, 3072), np.uint8), b"labels": [3]}
     assert read_batch(pickle.dumps(batch, 2))[b"labels"] == [3]
-    with pytest.raises(ValueError, match="which no CIFAR batch contains: it is not read"):
-        read_batch(pickle.dumps({b"data": Evil()}))
+    for evil in (Evil(), EvilArray()):
+        with pytest.raises(ValueError, match="which no CIFAR batch contains: it is not read"):
+            read_batch(pickle.dumps({b"data": evil}))
     with pytest.raises(ValueError, match="not a CIFAR batch"):
         read_batch(pickle.dumps([1]))
 

@@ -63,6 +63,14 @@ def test_what_each_keeps():
     assert np.asarray(fitted(image, (20, 20), "squash"))[:, :4].max() == 0
 
 
+@pytest.mark.parametrize("fit", FITS)
+def test_height_comes_before_width(fit):
+    """A picture of the very shape that is wanted is only made smaller, whatever becomes of others."""
+    image = picture(20, 60)
+    made = np.asarray(fitted(image, (10, 30), fit))
+    assert np.abs(made - triangle(np.asarray(image).astype(float), (0, 20), (0, 60), (10, 30))).max() <= 1.1
+
+
 def test_a_hair_is_no_accident():
     for fit in FITS:
         assert np.asarray(fitted(Image.new("L", (1000, 1), 255), (8, 8), fit)).shape == (8, 8)

@@ -5,13 +5,14 @@ import gzip
 import io
 import multiprocessing
 import os
+import subprocess
 import tarfile
 from pathlib import Path
 
 import pytest
 
 from torchcaps.data import DataUnavailableError, obtain
-from torchcaps.data._cache import write_whole
+from torchcaps.data._cache import cache_dir, write_whole
 from torchcaps.data._sources import Apt, Npm, Recipe, Web, members
 
 GOOD = {"a": b"alpha", "b": b"beta"}
@@ -108,6 +109,18 @@ def test_a_full_disk_leaves_no_half_file(cache, monkeypatch):
     assert left_over(cache) == []
 
 
+def test_files_are_for_everyone_to_read(tmp_path):
+    """A cache may be shared, and temporary files are their maker's alone."""
+    write_whole(tmp_path / "file", b"new")
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_tilde_is_the_users_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TORCHCAPS_DATA", "~/images")
+    assert cache_dir() == tmp_path / "images"
+
+
 def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "file"
     write_whole(path, b"old")
@@ -137,6 +150,28 @@ def test_a_failing_package_manager_is_quoted(tmp_path, monkeypatch):
 def test_no_web_is_an_oserror_that_the_next_source_follows(cache, monkeypatch):
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
     assert obtain(recipe(Web("https://127.0.0.1:9/"), Fake(GOOD))) == GOOD
+
+
+def test_a_package_manager_that_hangs_is_followed_by_the_next_source(cache):
+    hanging = Fake(error=subprocess.TimeoutExpired(["npm", "pack"], 900), label="npm")
+    assert obtain(recipe(hanging, Fake(GOOD))) == GOOD
+
+
+def test_downloads_are_unpacked_by_their_names(monkeypatch):
+    """One address a file, each fetched as it lies there; what ends in .gz is unpacked, what does not is left alone."""
+    asked = []
+
+    def retrieve(url, *, path, **_):
+        asked.append(url)
+        data = GOOD[url.removeprefix("https://here/").removesuffix(".gz")]
+        file = Path(path, "download")
+        file.write_bytes(gzip.compress(data) if url.endswith(".gz") else data)
+        return str(file)
+
+    monkeypatch.setattr("pooch.retrieve", retrieve)
+    assert Web("https://here/", ".gz").fetch(["a", "b"]) == GOOD
+    assert Web("https://here/").fetch(["b"]) == {"b": b"beta"}
+    assert asked == ["https://here/a.gz", "https://here/b.gz", "https://here/b"]
 
 
 def tar(*entries):

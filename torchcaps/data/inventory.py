@@ -39,7 +39,9 @@ class Inventory:
             "changed": [name for name in before if name in after and before[name] != after[name]],
         }
         told = [f"{len(names)} {what} ({_some(names)})" for what, names in found.items() if names]
-        if not told and self.fingerprint() != now.fingerprint():
+        if self.rule != now.rule:
+            told.append("the rule by which images are parted and read is another")
+        elif not told and self.fingerprint() != now.fingerprint():
             told.append("the order of the images is another")
         return told
 
