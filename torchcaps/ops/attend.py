@@ -80,7 +80,8 @@ def attend_pass(j: int, detach: bool) -> Pass:  # noqa: FBT001
         if not detach:
             d_logits = pull_softmax(c, weigh(dr, weight))
             if query is not None:
-                d_query = v.mul_(over_pose(d_logits)).sum(0)  # the votes are spent
+                spent = v.mul if w is None else v.mul_  # votes that were given are not ours to spend
+                d_query = spent(over_pose(d_logits)).sum(0)
                 dv.addcmul_(over_pose(d_logits), query)
         d_weight = None if weight is None else (dr * c).sum(1)
         return *pull_votes(dv, u, w, bias), d_query, d_logits, d_weight
