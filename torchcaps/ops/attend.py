@@ -23,6 +23,8 @@ from torchcaps.ops.votes import (
     weigh,
 )
 
+Given = Tensor | None
+
 
 def attend(
     u: Children,
@@ -49,27 +51,14 @@ def attend_pass(j: int, detach: bool) -> Pass:  # noqa: FBT001
         logits = torch.zeros_like(v[:, :, 0, 0]) if query is None else dot(v, query)
         return torch.softmax(logits if prior is None else logits + prior, dim=1)
 
-    def forward(
-        u: Tensor,
-        w: Tensor | None,
-        bias: Tensor | None,
-        query: Tensor | None,
-        prior: Tensor | None,
-        weight: Tensor | None,
-    ) -> tuple[Tensor, ...]:
+    def forward(u: Tensor, w: Given, bias: Given, query: Given, prior: Given, weight: Given) -> tuple[Tensor, ...]:
         v = votes(u, w, bias, j)
         c = couplings(v, query, prior)
         r = weigh(c.detach() if detach else c, weight)
         return (over_pose(r) * v).sum(0), r.sum(0)
 
     def pullback(
-        grads: Sequence[Tensor],
-        u: Tensor,
-        w: Tensor | None,
-        bias: Tensor | None,
-        query: Tensor | None,
-        prior: Tensor | None,
-        weight: Tensor | None,
+        grads: Sequence[Tensor], u: Tensor, w: Given, bias: Given, query: Given, prior: Given, weight: Given
     ) -> Tensors:
         g_sum, g_mass = grads
         v = votes(u, w, bias, j)

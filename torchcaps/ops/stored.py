@@ -1,7 +1,8 @@
 """Few votes as a tensor: the one exception to votes that are never stored.
 
-Where a position's votes take less memory than the maps they are made with, the maps are read once instead of once in
-every iteration, and their gradient is written once. A vector of instances would be nearly empty there, too.
+Where a position's votes take no more memory than the maps they are made with, the maps are read once instead of once in
+every iteration, and their gradient is written once. Few instances would leave a vector of them nearly empty, so theirs
+are stored by instance, for matrix products; those of more are kept as the passes lay them out.
 """
 
 import math
@@ -11,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from torchcaps.ops.triton import interpreted
+from torchcaps.ops.votes import votes
 
 FEW, TINY = 8, 1 << 16  # instances, and numbers of all votes
 Stored = Float[Tensor, "bhwj i d"]
@@ -49,8 +51,7 @@ def _may_be_stored(w: Tensor) -> bool:
 
 def keep(u: Float[Tensor, "i x a m"], w: Float[Tensor, "i x jy"]) -> Float[Tensor, "i jy a m"]:
     """û as children without maps, as `attend` takes them."""
-    i, _, a, m = u.shape
-    return torch.bmm(w.transpose(1, 2), u.flatten(2)).reshape(i, -1, a, m)
+    return votes(u, w, None, j=1)[:, 0]
 
 
 def store(

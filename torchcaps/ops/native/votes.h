@@ -1,7 +1,8 @@
 // Votes v = u W + b, made where they are needed, and the gradients they pass back: what every pass is built around.
 //
 // Layouts, instances m last: u (i x a m), w (i x j*y), bias (j y a), prior (i or 1, j, m or 1), weight (i m); poses,
-// such as a query, are (j y a m). Without w the children are votes, (i j*y a m). In scratch memory a pose is indexed [j][y][a], one vector of instances each.
+// such as a query, are (j y a m). Without w the children are votes, (i j*y a m). In scratch memory a pose is indexed
+// [j][y][a], one vector of instances each.
 #pragma once
 
 #include <ATen/ATen.h>
