@@ -45,9 +45,10 @@ def compiled() -> str:
         "one stands for all. Every tile and call of the papers' models, at a batch of 8, is here. Numbers other than "
         "float32 are compiled for three shapes: parents in one block, in several, and a convolution."
     )
-    spilled = [sum(row["spilled"] for row in kernels_of) for kernels_of in found.values()]
-    if any(spilled):
-        text += f" {sum(map(bool, spilled))} of {len(spilled)} spill, up to {max(spilled)} bytes."
+    spilled = {key: total for key, rows in found.items() if (total := sum(row["spilled"] for row in rows))}
+    if spilled:
+        shapes, most = "; ".join(sorted({key[2] for key in spilled})), max(spilled.values())
+        text += f" {len(spilled)} of {len(found)} spill, up to {most} bytes, all of these shapes: {shapes}."
     if lacking:
         text += f" Not in the table, –: {lacking} of {every}, not compiled yet."
     return table("Compiled for seven kinds of cards", text, ("call", *ARCHS), lines)

@@ -25,16 +25,22 @@ from torchcaps.ops.triton._tile import (
 
 @triton.jit
 def pull(v, x, q, h, g0, g1, g2, prior, weight, tops, totals, means, i, block_j, block_m, M, p: tl.constexpr):
-    """The gradients of the logits and of x from those of the results, and the mean of dr under the couplings."""
+    """The weighted couplings r, the gradients of the logits, and the mean of dr under the couplings."""
     c = couplings(logits(v, x, q, h, prior, i, block_j, block_m, M, p), tops, totals, i, block_m, M, p)
     dr = pull_coupling(x, g0, g1, g2)
     mean = tl.sum(c * dr, axis=0) if means is None else of_child(means, 0.0, i, block_m, M, p)
-    share = c if weight is None else c * of_child(weight, 0.0, i, block_m, M, p)[None, :]
-    dl = tl.zeros_like(share) if p.detach else share * (dr - mean[None, :])
-    dx = share[:, None, None, :] * (g1 if g2 is None else g1 + 2 * g2 * x)
+    r = c if weight is None else c * of_child(weight, 0.0, i, block_m, M, p)[None, :]
+    return r, tl.zeros_like(r) if p.detach else r * (dr - mean[None, :]), mean
+
+
+@triton.jit
+def pull_square(to, r, dl, x, h, g2):
+    """Add half of what the gradient of x has from the squares in the results and in the logits, if there are any."""
+    if g2 is not None:
+        to += r[:, None, None, :] * g2 * x
     if h is not None:
-        dx -= 2 * dl[:, None, None, :] * h * x
-    return dl, dx, mean
+        to -= dl[:, None, None, :] * h * x
+    return to
 
 
 @triton.jit
@@ -60,20 +66,24 @@ def pull_parents(
     at_p, here_p = pair_at(block_j, block_m, M, p)
     b, c, q, h = load(bias, at_b, here_b), load(centre, at, here), load(query, at, here), load(precision, at, here)
     g0, g1, g2 = load(g_mass, at_p, here_p), load(g_first, at, here), load(g_second, at, here)
-    sum_l = tl.zeros((p.jb, p.bm), tl.float32)
-    sum_x = tl.zeros((p.jb, p.yp, p.ap, p.bm), tl.float32)
+    sum_r = tl.zeros((p.jb, p.bm), tl.float32)
+    sum_l, sum_x = sum_r, tl.zeros((p.jb, p.yp, p.ap, p.bm), tl.float32)
     sum_q, sum_h = sum_x, sum_x
     for k in range(share * span, tl.minimum(count, (share + 1) * span)):
         i = tl.cast(k, tl.int64)
         v = votes(u, w, b, i, block_j, block_m, M, p)
         x = v if c is None else v - c
-        dl, dx, _ = pull(v, x, q, h, g0, g1, g2, prior, weight, tops, totals, means, i, block_j, block_m, M, p)
+        r, dl, _ = pull(v, x, q, h, g0, g1, g2, prior, weight, tops, totals, means, i, block_j, block_m, M, p)
+        sum_r += r
         sum_l += dl
-        sum_x += dx
+        sum_x = pull_square(sum_x, r, dl, x, h, g2)
         if d_query is not None:
-            sum_q += dl[:, None, None, :] * v
+            sum_q += dl[:, None, None, :] * x
         if d_precision is not None:
             sum_h -= dl[:, None, None, :] * x * x
+    sum_x = sum_r[:, None, None, :] * g1 + 2 * sum_x
+    if c is not None:
+        sum_q += sum_l[:, None, None, :] * c
     size, program, adds = p.j * p.y * p.a * M, share * tl.num_programs(0) + block_m, p.atomic and p.split
     put(d_centre, share, size, at, -sum_x, here, adds)
     put(d_query, share, size, at, sum_q, here, adds)
@@ -109,7 +119,8 @@ def pull_children(
         g0, g1, g2 = load(g_mass, at_p, here_p), load(g_first, at, here), load(g_second, at, here)
         v = votes(u, w, b, i, block_j, block_m, M, p)
         x = v if c is None else v - c
-        dl, dx, mean = pull(v, x, q, h, g0, g1, g2, prior, weight, tops, totals, means, i, block_j, block_m, M, p)
+        r, dl, mean = pull(v, x, q, h, g0, g1, g2, prior, weight, tops, totals, means, i, block_j, block_m, M, p)
+        dx = 2 * pull_square(r[:, None, None, :] * (g1 / 2), r, dl, x, h, g2)
         dv = dx if q is None else dx + dl[:, None, None, :] * q
         dv = tl.reshape(dv, (p.jb * p.yp, p.ap * p.bm))
         at_u, here_u = child_at(first, block_m, M, p)
@@ -120,9 +131,9 @@ def pull_children(
         put(d_u + i * (p.x * p.a * M), block_j, size, at_u, du, here_u, p.atomic and p.jb < p.j)
         m = block_m * p.bm + tl.arange(0, p.bm)
         if block_j + block_x == 0:
-            put(d_weight, 0, 0, i * M + m, mean, m < M, False)
+            put(d_weight, i, M, m, mean, m < M, False)
         if p.prior_m and block_x == 0:
-            put(d_prior, 0, 0, i * (p.j * M) + at_p, dl, here_p, False)
+            put(d_prior, i, p.j * M, at_p, dl, here_p, False)
         sum_p += tl.sum(dl, axis=1)
     size = tl.cast(count, tl.int64) * (p.x * p.j * p.y)
     put(d_w + i * (p.x * p.j * p.y), share, size, at_w, sum_w, here_w, p.atomic and p.split)

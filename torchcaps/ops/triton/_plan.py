@@ -28,6 +28,9 @@ class Limits(NamedTuple):
         stages: of loads in flight.
         warps: of a program, at most.
         blocked: numbers of a tile where parents come in several blocks anyway, for which a program needs more.
+        registers: that a thread may have; where nothing is said, some assemblers spill a few for more programs at once.
+        thrifty: products for which the children's kernel is not told so: with so many registers it spills.
+        pull_stages: as `stages`, in the parents' gradients.
     """
 
     tile: int
@@ -35,10 +38,14 @@ class Limits(NamedTuple):
     stages: int
     warps: int = 8
     blocked: int = 4096
+    registers: int | None = None
+    thrifty: tuple[str, ...] = ()
+    pull_stages: int = 3
 
 
-LIMITS = {"cuda": Limits(4096, 32, 3), "hip": Limits(4096, 16, 2), "cpu": Limits(4096, 64, 1)}
-NARROW = Limits(4096, 16, 2, warps=16)  # AMD's cards for graphics, whose warps are half as wide
+HIP = Limits(4096, 16, 2, pull_stages=2)
+LIMITS = {"cuda": Limits(4096, 32, 3), "hip": HIP, "cpu": Limits(4096, 64, 1, pull_stages=1)}
+NARROW = HIP._replace(warps=16)  # AMD's cards for graphics, whose warps are half as wide
 WITHOUT_TENSOR_CORES = Limits(4096, 16, 3, blocked=2048)  # NVIDIA's, where single precision has none
 
 
@@ -52,8 +59,8 @@ class Target(NamedTuple):
     @property
     def limits(self) -> Limits:
         """Of what it holds."""
-        if self.backend == "cuda" and self.arch not in FAST_TF32:
-            return WITHOUT_TENSOR_CORES
+        if self.backend == "cuda":
+            return _nvidia(int(self.arch))
         return NARROW if str(self.arch).startswith(("gfx10", "gfx11", "gfx12")) else LIMITS[self.backend]
 
     def precision(self, *, tf32: bool) -> str:
@@ -163,16 +170,27 @@ def launch(
     plan = Plan(*sizes, precision, wide, *prior, third > 1, atomic, detach)
     # A warp gets as many numbers fewer as a tile has where parents come in blocks.
     numbers = jb * yp * ap * bm * (max(1, most.tile // most.blocked) if jb < s.j else 1)
-    return Launch(plan, (first, second, third), span, _options(kernel, target, numbers))
+    return Launch(plan, (first, second, third), span, _options(kernel, target, plan, numbers))
 
 
-def _options(kernel: Kernel, target: Target, numbers: int) -> dict[str, int]:
+def _options(kernel: Kernel, target: Target, plan: Plan, numbers: int) -> dict[str, int]:
     most = target.limits
-    warps = max(1, min(most.warps, numbers * most.warps // (8 * PER_WARP)))
-    options = {"num_warps": warps, "num_stages": 1 if kernel == "children" else most.stages}
-    if target.backend == "cuda" and int(target.arch) >= 100:
-        options["maxnreg"] = 255  # else the assembler spills a few of them, for more programs at once
+    per_warp = PER_WARP // 2 if plan.prior_i and kernel != "forward" else PER_WARP
+    warps = max(1, min(most.warps, numbers * most.warps // (8 * per_warp)))
+    stages = {"forward": most.stages, "parents": most.pull_stages, "children": 1}[kernel]
+    options = {"num_warps": warps, "num_stages": stages}
+    if most.registers and not (kernel == "children" and plan.precision in most.thrifty):
+        options["maxnreg"] = most.registers
     return options
+
+
+def _nvidia(arch: int) -> Limits:
+    if 80 <= arch < 100:
+        return LIMITS["cuda"] if arch in FAST_TF32 else WITHOUT_TENSOR_CORES
+    if arch in FAST_TF32:
+        return LIMITS["cuda"]._replace(registers=255)
+    most = WITHOUT_TENSOR_CORES._replace(registers=255)
+    return most if arch < 80 else most._replace(thrifty=("ieee",), pull_stages=1)
 
 
 def _parts(whole: int, part: int) -> int:

@@ -28,14 +28,13 @@ def pose_at(block_j, block_m, M, p: tl.constexpr):
 
 
 @triton.jit
-def prior_at(i, block_j, block_m, M, p: tl.constexpr):
-    """Offsets of child i's prior, which may be the same for all children or for all instances, and which exist."""
+def prior_at(block_j, block_m, M, p: tl.constexpr):
+    """Offsets in a child's prior, which may be the same for all instances, and which of them exist."""
     j = block_j * p.jb + tl.arange(0, p.jb)
     m = block_m * p.bm + tl.arange(0, p.bm)
     instances = M if p.prior_m else 1
     at = (j * instances)[:, None] + (m if p.prior_m else 0 * m)[None, :]
-    row = i * (p.j * instances) if p.prior_i else 0
-    return row + at, (j < p.j)[:, None] & (m < M)[None, :]
+    return at, (j < p.j)[:, None] & (m < M)[None, :]
 
 
 @triton.jit
@@ -127,8 +126,9 @@ def logits(v, x, query, precision, prior, i, block_j, block_m, M, p: tl.constexp
     if precision is not None:
         total -= over_pose(x * x * precision)
     if prior is not None:
-        at, here = prior_at(i, block_j, block_m, M, p)
-        total += tl.load(prior + at, mask=here, other=0.0).to(tl.float32)
+        at, here = prior_at(block_j, block_m, M, p)
+        row = i * (p.j * M if p.prior_m else p.j) if p.prior_i else 0
+        total += tl.load(prior + row + at, mask=here, other=0.0).to(tl.float32)
     j = block_j * p.jb + tl.arange(0, p.jb)
     return tl.where((j < p.j)[:, None], total, -float("inf"))
 
