@@ -5,6 +5,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from torchcaps.ops.product import product
+
 Pair = tuple[int, int]
 Couplings = Float[Tensor, "#h #w #i #j #d"]
 Poses = Float[Tensor, "b h w j d"]
@@ -41,7 +43,7 @@ def multiply(u: Float[Tensor, "b h w i d_in"], w: Float[Tensor, "i x jy"], c: Co
         u, c, alike = u * rearrange(c, "h w i 1 1 -> h w i 1"), c.new_ones(()), True
     maps = rearrange(w, "i x jy -> 1 1 1 (i x) jy") if alike else _scaled(w, c, j, rows)
     if maps.shape[:3] == (1, 1, 1):
-        s = rearrange(u, "b h w i (a x) -> b h w a (i x)", a=rows) @ maps[0, 0, 0]
+        s = product(rearrange(u, "b h w i (a x) -> b h w a (i x)", a=rows), rearrange(maps, "1 1 1 ix jy -> ix jy"))
         s = rearrange(s, "b h w a (j y) -> b h w j (a y)", j=j)
     else:
         s = rearrange(u, "b h w i (a x) -> h w a b (i x)", a=rows) @ maps

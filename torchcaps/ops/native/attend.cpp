@@ -2,6 +2,7 @@
 // the cache. The plain pass in torchcaps/ops/attend.py states the same in torch; the tests hold the two together.
 #include <torch/library.h>
 
+#include "pages.h"
 #include "tiles.h"
 
 namespace torchcaps {
@@ -186,7 +187,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> attend_backward(
   expect_mass("g_mass", g_mass, u, s);
   const Shares shares(u);
   auto empty_like = [&](const OptTensor& t) { return t ? at::empty_like(*t) : at::empty({0}, u.options()); };
-  Tensor du = at::empty_like(u), dw = w ? at::zeros_like(*w) : at::empty({0}, u.options());
+  Tensor du = in_huge_pages(at::empty_like(u)), dw = empty_like(w);
+  if (w) in_huge_pages(dw).zero_();
   Tensor dweight = empty_like(weight);
   Tensor dbias = shares.copies(bias), dquery = shares.unset(query), dprior = shares.copies(prior);
   AT_DISPATCH_FLOATING_TYPES(u.scalar_type(), "attend_backward", [&] {

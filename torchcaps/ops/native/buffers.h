@@ -6,6 +6,8 @@
 #include <map>
 #include <mutex>
 
+#include "pages.h"
+
 namespace torchcaps {
 
 // Buffers that nobody uses now, by size. A buffer belongs to one call at a time, whatever thread that runs in.
@@ -28,7 +30,7 @@ class Buffers {
         return buffer;
       }
     }
-    return at::empty({bytes}, at::kByte);
+    return in_huge_pages(at::empty({bytes}, at::kByte));
   }
 
   // Keep a buffer for the next call. Of too much memory, the buffers least like it go.

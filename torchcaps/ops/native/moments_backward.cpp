@@ -3,6 +3,7 @@
 #include <torch/library.h>
 
 #include "moments.h"
+#include "pages.h"
 
 namespace torchcaps {
 namespace {
@@ -184,7 +185,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> momen
   expect_poses("g_first", g_first, u, s);
   expect_poses("g_second", g_second, u, s);
   const Shares shares(u);
-  Tensor du = at::empty_like(u), dw = at::zeros_like(w);
+  Tensor du = in_huge_pages(at::empty_like(u)), dw = in_huge_pages(at::empty_like(w)).zero_();
   Tensor dweight = weight ? at::empty_like(*weight) : at::empty({0}, u.options());
   Tensor dbias = shares.copies(bias), dprior = shares.copies(prior), dcentre = shares.unset(centre);
   Tensor dquery = shares.unset(query), dprecision = shares.unset(precision);

@@ -128,7 +128,7 @@ void forward(const Sizes& s, const Tensor& x, const Tensor& w, const OptTensor& 
 Tensor spectral(const Tensor& x, const Tensor& w, const OptTensor& bias, const OptTensor& kept, at::IntArrayRef stride,
                 at::IntArrayRef padding, at::IntArrayRef n) {
   const Sizes s(x, w, stride, padding, n);
-  Tensor y = at::empty({s.b, s.o, s.plan.h.out(), s.plan.w.out()}, x.options());
+  Tensor y = in_huge_pages(at::empty({s.b, s.o, s.plan.h.out(), s.plan.w.out()}, x.options()));
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "spectral", [&] {
     const std::vector<int64_t> expected{s.plan.slots(), Spectra<scalar_t>::stride(s.o, s.depth())};
     TORCH_CHECK_VALUE(!kept || (kept->sizes() == expected && kept->scalar_type() == x.scalar_type() && kept->is_contiguous()),
@@ -166,8 +166,8 @@ std::tuple<Tensor, Tensor> spectral_backward(const Tensor& g, const Tensor& x, c
   const std::vector<int64_t> expected{s.b, s.o, s.plan.h.out(), s.plan.w.out()};
   TORCH_CHECK_VALUE(g.sizes() == expected && g.is_contiguous() && g.scalar_type() == x.scalar_type(), "gradient is ",
                     g.sizes(), " of ", g.scalar_type(), " but must be contiguous ", expected, " of ", x.scalar_type());
-  Tensor dx = of_x ? at::empty_like(x) : at::empty({0}, x.options());
-  Tensor dw = of_w ? at::empty_like(w) : at::empty({0}, w.options());
+  Tensor dx = of_x ? in_huge_pages(at::empty_like(x)) : at::empty({0}, x.options());
+  Tensor dw = of_w ? in_huge_pages(at::empty_like(w)) : at::empty({0}, w.options());
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "spectral_backward", [&] {
     backward<scalar_t>(s, g, x, w, of_x ? dx.mutable_data_ptr<scalar_t>() : nullptr,
                        of_w ? dw.mutable_data_ptr<scalar_t>() : nullptr);

@@ -1,0 +1,132 @@
+"""Products whose large results lie in huge pages: the same numbers and gradients, made once and in order."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from torchcaps.ops import keep, multiply, product
+from torchcaps.ops.product import PAGE, in_huge_pages, ours
+from torchcaps.ops.product import product as times
+
+
+@pytest.fixture
+def all_is_large(monkeypatch):
+    monkeypatch.setattr(product, "LARGE", 0)
+
+
+class Made(TorchDispatchMode):
+    """Which operators make or write tensors of a size."""
+
+    def __init__(self, numel):
+        super().__init__()
+        self.numel, self.found = numel, []
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        out = operator(*args, **(kwargs or {}))
+        made = out if isinstance(out, tuple) else (out,)
+        aliases = any(value.alias_info and not value.alias_info.is_write for value in operator._schema.returns)
+        if (
+            not aliases
+            and "empty" not in operator.name()
+            and any(isinstance(t, torch.Tensor) and t.numel() == self.numel for t in made)
+        ):
+            self.found.append(operator.name())
+        return out
+
+
+def both(function, *inputs):
+    """What a function and `@` in its place give, and their first and second gradients."""
+    leaves = [t.clone().requires_grad_() for t in inputs]
+    out = function(*leaves)
+    first = torch.autograd.grad(out.square().sum(), leaves, create_graph=True)
+    second = torch.autograd.grad(sum(g.square().sum() for g in first), leaves)
+    return [out, *first, *second]
+
+
+def test_it_is_the_product_with_its_gradients(all_is_large):
+    left, right = torch.randn(2, 3, 5, dtype=torch.float64), torch.randn(5, 7, dtype=torch.float64)
+    assert (
+        times(left.requires_grad_(), right).grad_fn.name() != "UnsafeViewBackward0"
+    )  # else `@` is compared with itself
+    for found, wanted in zip(both(times, left.detach(), right), both(torch.matmul, left.detach(), right), strict=True):
+        torch.testing.assert_close(found, wanted)
+    assert torch.autograd.gradcheck(times, (left, right.requires_grad_()))
+
+
+def test_only_what_is_asked_for_has_a_gradient(all_is_large):
+    left, right = torch.randn(3, 5), torch.randn(5, 7, requires_grad=True)
+    times(left, right).sum().backward()
+    torch.testing.assert_close(right.grad, left.sum(0)[:, None].expand(5, 7))
+
+
+def test_what_torch_must_see_through_is_torchs_own(all_is_large):
+    left, right = torch.randn(3, 5), torch.randn(5, 7)
+    assert ours(left, right)
+    assert not ours(left.bfloat16(), right)
+    assert not ours(left.to("meta"), right.to("meta"))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not ours(left, right)
+        assert times(left, right).dtype == torch.bfloat16
+    torch.testing.assert_close(torch.func.vmap(times, (0, None))(left[:, None], right)[:, 0], left @ right)
+
+
+def test_kept_votes_have_two_gradients_again():
+    u, w = torch.randn(4, 6, 2, 3, dtype=torch.float64), torch.randn(4, 6, 10, dtype=torch.float64)
+
+    def naive(u, w):
+        return torch.einsum("ixam,ixv->ivam", u, w)
+
+    for found, wanted in zip(both(keep, u, w), both(naive, u, w), strict=True):
+        torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("form", ["kept", "folded"])
+def test_the_gradient_of_the_maps_is_made_once_and_never_copied(form):
+    """Neither zeros around a part nor a turn of axes: maps may have a hundred megabytes."""
+    u, w = torch.randn(50, 8, 1, 4, requires_grad=True), torch.randn(50, 8, 30, requires_grad=True)
+    if form == "kept":
+        out = keep(u, w)
+    else:
+        poses = torch.randn(4, 1, 1, 50, 8, requires_grad=True)
+        out = multiply(poses, w, torch.full((1, 1, 1, 1, 1), 0.1), j=3, rows=1)
+    with Made(w.numel()) as made:
+        out.sum().backward()
+    assert len(made.found) == 1, made.found
+    assert w.grad.is_contiguous()
+
+
+def test_the_system_is_asked_for_whole_pages_inside_of_a_large_tensor(monkeypatch):
+    asked = []
+
+    class System:
+        def madvise(self, begin, length, advice):
+            asked.append((begin.value, length.value, advice))
+
+    monkeypatch.setattr(product, "_SYSTEM", System())
+    assert in_huge_pages(torch.empty(2 * PAGE - 1, dtype=torch.uint8)).numel() == 2 * PAGE - 1
+    assert not asked
+    t = torch.empty(5 * PAGE + 1000, dtype=torch.uint8)
+    assert in_huge_pages(t) is t
+    ((begin, length, advice),) = asked
+    assert advice == 14
+    assert begin % PAGE == 0 == length % PAGE
+    assert t.data_ptr() <= begin < t.data_ptr() + PAGE
+    assert t.data_ptr() + t.nbytes - PAGE < begin + length <= t.data_ptr() + t.nbytes
+
+
+def test_the_advice_reaches_the_system():
+    """It stands in the list that Linux keeps of a process's memory, where it has such pages."""
+    if not Path("/sys/kernel/mm/transparent_hugepage").exists():
+        pytest.skip("the system has no huge pages")
+    t = in_huge_pages(torch.empty(64 * PAGE, dtype=torch.uint8))
+    middle, inside = t.data_ptr() + t.nbytes // 2, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if found := re.match("([0-9a-f]+)-([0-9a-f]+) ", line):
+            inside = int(found[1], 16) <= middle < int(found[2], 16)
+        elif inside and line.startswith("VmFlags:"):
+            assert "hg" in line.split()
+            return
+    raise AssertionError("no such memory")
