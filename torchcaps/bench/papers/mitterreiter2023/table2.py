@@ -46,11 +46,13 @@ def _table(row: Row) -> TableSpec:
 
 def _draw(found: Gathered, page: "Figure") -> None:
     """Shares by layer, and by threshold, of the first seed of each start."""
-    for k, row in enumerate(("placed", "placed_library")):
-        for details in found.details(row, "activity")[:1]:
+    for k, row in enumerate((networks.PLACED, networks.PLACED_LIBRARY)):
+        for details in found.details(row.id, "activity")[:1]:
             result = Result.from_json(details)
             for panel in range(result.panels):
-                result.draw(page.add_subplot(2, result.panels, k * result.panels + panel + 1), panel)
+                axes = page.add_subplot(2, result.panels, k * result.panels + panel + 1)
+                result.draw(axes, panel)
+                axes.set_title(f"{row.title}: {axes.get_title().lower()}", fontsize=8)
 
 
 def _claims(row: str, ending: str) -> dict[str, Claim]:
