@@ -164,7 +164,8 @@ def test_invariance_is_drawn_for_the_papers_start(named):
 
 def test_activity_is_drawn_for_both_starts(named):
     found = both_starts("mitterreiter2023/table2", "activity", named)
-    expected = [f"{row} {panel}" for row in ("placed", "placed_library") for panel in range(3)]
+    starts = {"placed": "affine MNIST, N(0, 0.2)", "placed_library": "affine MNIST, the library's start"}
+    expected = [f"{title}: {row} {panel}" for row, title in starts.items() for panel in range(3)]
     assert titles(drawn("mitterreiter2023/table2", found)) == expected
 
 
