@@ -7,14 +7,16 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchcaps.ops import keep, multiply, product
-from torchcaps.ops.product import PAGE, in_huge_pages, ours
-from torchcaps.ops.product import product as times
+from torchcaps.ops import keep, multiply, pages
+from torchcaps.ops import product as products
+from torchcaps.ops.ordinary import ordinary
+from torchcaps.ops.pages import PAGE, in_huge_pages
+from torchcaps.ops.product import product
 
 
 @pytest.fixture
 def all_is_large(monkeypatch):
-    monkeypatch.setattr(product, "LARGE", 0)
+    monkeypatch.setattr(products, "LARGE", 0)
 
 
 class Made(TorchDispatchMode):
@@ -37,8 +39,8 @@ class Made(TorchDispatchMode):
         return out
 
 
-def both(function, *inputs):
-    """What a function and `@` in its place give, and their first and second gradients."""
+def twice(function, *inputs):
+    """What a function gives, and its first and second gradients."""
     leaves = [t.clone().requires_grad_() for t in inputs]
     out = function(*leaves)
     first = torch.autograd.grad(out.square().sum(), leaves, create_graph=True)
@@ -49,42 +51,44 @@ def both(function, *inputs):
 def test_it_is_the_product_with_its_gradients(all_is_large):
     left, right = torch.randn(2, 3, 5, dtype=torch.float64), torch.randn(5, 7, dtype=torch.float64)
     assert (
-        times(left.requires_grad_(), right).grad_fn.name() != "UnsafeViewBackward0"
+        product(left.requires_grad_(), right).grad_fn.name() != "UnsafeViewBackward0"
     )  # else `@` is compared with itself
-    for found, wanted in zip(both(times, left.detach(), right), both(torch.matmul, left.detach(), right), strict=True):
+    for found, wanted in zip(
+        twice(product, left.detach(), right), twice(torch.matmul, left.detach(), right), strict=True
+    ):
         torch.testing.assert_close(found, wanted)
-    assert torch.autograd.gradcheck(times, (left, right.requires_grad_()))
+    assert torch.autograd.gradcheck(product, (left, right.requires_grad_()))
 
 
 def test_only_what_is_asked_for_has_a_gradient(all_is_large):
     left, right = torch.randn(3, 5), torch.randn(5, 7, requires_grad=True)
-    times(left, right).sum().backward()
+    product(left, right).sum().backward()
     torch.testing.assert_close(right.grad, left.sum(0)[:, None].expand(5, 7))
 
 
 def test_what_torch_must_see_through_is_torchs_own(all_is_large):
     left, right = torch.randn(3, 5), torch.randn(5, 7)
-    assert ours(left, right)
-    assert not ours(left.bfloat16(), right)
-    assert not ours(left.to("meta"), right.to("meta"))
+    assert ordinary(left, right)
+    assert not ordinary(left.bfloat16(), right)
+    assert not ordinary(left.to("meta"), right.to("meta"))
     with torch.autocast("cpu", torch.bfloat16):
-        assert not ours(left, right)
-        assert times(left, right).dtype == torch.bfloat16
-    torch.testing.assert_close(torch.func.vmap(times, (0, None))(left[:, None], right)[:, 0], left @ right)
+        assert not ordinary(left, right)
+        assert product(left, right).dtype == torch.bfloat16
+    torch.testing.assert_close(torch.func.vmap(product, (0, None))(left[:, None], right)[:, 0], left @ right)
 
 
-def test_kept_votes_have_two_gradients_again():
+def test_kept_votes_have_two_gradients_again(all_is_large):
     u, w = torch.randn(4, 6, 2, 3, dtype=torch.float64), torch.randn(4, 6, 10, dtype=torch.float64)
 
     def naive(u, w):
         return torch.einsum("ixam,ixv->ivam", u, w)
 
-    for found, wanted in zip(both(keep, u, w), both(naive, u, w), strict=True):
+    for found, wanted in zip(twice(keep, u, w), twice(naive, u, w), strict=True):
         torch.testing.assert_close(found, wanted)
 
 
 @pytest.mark.parametrize("form", ["kept", "folded"])
-def test_the_gradient_of_the_maps_is_made_once_and_never_copied(form):
+def test_the_gradient_of_the_maps_is_made_once_and_never_copied(form, all_is_large):
     """Neither zeros around a part nor a turn of axes: maps may have a hundred megabytes."""
     u, w = torch.randn(50, 8, 1, 4, requires_grad=True), torch.randn(50, 8, 30, requires_grad=True)
     if form == "kept":
@@ -105,7 +109,7 @@ def test_the_system_is_asked_for_whole_pages_inside_of_a_large_tensor(monkeypatc
         def madvise(self, begin, length, advice):
             asked.append((begin.value, length.value, advice))
 
-    monkeypatch.setattr(product, "_SYSTEM", System())
+    monkeypatch.setattr(pages, "_SYSTEM", System())
     assert in_huge_pages(torch.empty(2 * PAGE - 1, dtype=torch.uint8)).numel() == 2 * PAGE - 1
     assert not asked
     t = torch.empty(5 * PAGE + 1000, dtype=torch.uint8)

@@ -300,6 +300,7 @@ def test_it_can_be_turned_off(monkeypatch):
         assert "spectral" not in name()
     with torch.autocast("cpu", torch.bfloat16):
         assert "spectral" not in name()
+    assert "spectral" not in copy.deepcopy(layer).bfloat16()(x.bfloat16()).grad_fn.name()
     monkeypatch.setenv("TORCHCAPS_SPECTRAL", "0")
     assert "spectral" not in name()
     monkeypatch.setenv("TORCHCAPS_SPECTRAL", "yes")

@@ -1,76 +1,50 @@
-"""Matrix products with large results, on processors.
+"""Products of large matrices: torch makes their results in small pages, and the gradient of a turned matrix turned."""
 
-Results lie in huge pages, where the system has them for who asks: it takes as long to hand out 42 MB in small ones as a
-core takes for a billion multiply-adds.
-"""
-
-import ctypes
-import sys
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn import Parameter
 
-PAGE = 1 << 21
-LARGE = 2 * PAGE  # bytes
-_ADVICE = 14  # MADV_HUGEPAGE
-_SYSTEM = ctypes.CDLL(None) if sys.platform == "linux" else None
+from torchcaps.ops.ordinary import ordinary
+from torchcaps.ops.pages import LARGE, in_huge_pages
 
 
-def product(left: Float[Tensor, "*b k"], right: Float[Tensor, "k m"]) -> Float[Tensor, "*b m"]:
-    """left @ right, of which torch makes large gradients in small pages.
+def product(left: Float[Tensor, "*b n k"], right: Float[Tensor, "*#b k m"]) -> Float[Tensor, "*b n m"]:
+    """left @ right, with a matrix for each of b, or with one matrix on the right for all.
 
     >>> product(torch.ones(5, 2, 3), torch.ones(3, 4)).shape
     torch.Size([5, 2, 4])
     """
-    if right.nbytes < LARGE or not ours(left, right):
+    if torch.compiler.is_compiling() or max(left.nbytes, right.nbytes) < LARGE or not ordinary(left, right):
         return left @ right
-    made: Tensor = _Product.apply(left.flatten(0, -2), right)  # type: ignore[no-untyped-call]
-    return made.reshape(*left.shape[:-1], -1)
-
-
-def ours(left: Tensor, right: Tensor) -> bool:
-    """Whether these are numbers of one precision on a CPU, and neither a compiler nor a transform looks inside."""
-    if torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu") or left.dtype != right.dtype:
-        return False
-    if any(type(t) not in (Tensor, Parameter) or t.device.type != "cpu" for t in (left, right)):
-        return False
-    return torch._C._functorch.peek_interpreter_stack() is None
+    rows = left.flatten(0, -2) if right.ndim == 2 else left
+    made: Tensor = _Product.apply(rows, right)  # type: ignore[no-untyped-call]
+    return made.reshape(*left.shape[:-1], right.shape[-1])
 
 
 class _Product(torch.autograd.Function):
-    """left @ right, two matrices."""
+    """left @ right, both matrices, or as many on either side."""
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:
         ctx.save_for_backward(left, right)
-        return matmul(left, right)
+        return _matmul(left, right)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, Tensor | None]:
         left, right = ctx.saved_tensors
         of_left, of_right = ctx.needs_input_grad
-        return matmul(g, right.mT) if of_left else None, matmul(left.mT, g) if of_right else None
+        d_left = _laid_out_as(left, g, right.mT) if of_left else None
+        return d_left, _laid_out_as(right, left.mT, g) if of_right else None
 
 
-def matmul(left: Float[Tensor, "*i n k"], right: Float[Tensor, "*i k m"]) -> Float[Tensor, "*i n m"]:
-    """left @ right; a gradient that is to be differentiated again lies where torch puts it."""
-    if torch.is_grad_enabled():
+def _laid_out_as(whose: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """left @ right, the gradient of a tensor, turned where that is, so that nobody has to turn it back."""
+    return _matmul(left, right) if whose.is_contiguous() else _matmul(right.mT, left.mT).mT
+
+
+def _matmul(left: Tensor, right: Tensor) -> Tensor:
+    if torch.is_grad_enabled():  # a gradient that is to be differentiated again
         return left @ right
-    room = in_huge_pages(left.new_empty(*left.shape[:-1], right.shape[-1]))
-    return torch.matmul(left, right, out=room)
-
-
-def in_huge_pages(t: Tensor) -> Tensor:
-    """The same tensor, whose memory nobody has touched yet.
-
-    >>> in_huge_pages(torch.empty(1 << 20)).shape
-    torch.Size([1048576])
-    """
-    if _SYSTEM is not None and t.device.type == "cpu" and t.nbytes >= LARGE:
-        begin = -(-t.data_ptr() // PAGE) * PAGE
-        end = (t.data_ptr() + t.nbytes) // PAGE * PAGE
-        _SYSTEM.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), _ADVICE)  # it may be taken, or not
-    return t
+    return torch.matmul(left, right, out=in_huge_pages(left.new_empty(*left.shape[:-1], right.shape[-1])))

@@ -6,13 +6,11 @@ are stored by instance, for matrix products; those of more are kept as the passe
 """
 
 import math
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from torchcaps.ops.product import matmul, ours
 from torchcaps.ops.triton import interpreted
 from torchcaps.ops.votes import votes
 
@@ -53,25 +51,7 @@ def _may_be_stored(w: Tensor) -> bool:
 
 def keep(u: Float[Tensor, "i x a m"], w: Float[Tensor, "i x jy"]) -> Float[Tensor, "i jy a m"]:
     """û as children without maps, as `attend` takes them."""
-    if not ours(u, w):
-        return votes(u, w, None, j=1).flatten(1, 2)
-    kept: Tensor = _Kept.apply(u, w)  # type: ignore[no-untyped-call]
-    return kept
-
-
-class _Kept(torch.autograd.Function):
-    """One product, and one for each gradient, which comes in the order of what it is of."""
-
-    @staticmethod
-    def forward(ctx: Any, u: Tensor, w: Tensor) -> Tensor:
-        ctx.save_for_backward(u, w)
-        return matmul(w.mT, u.flatten(2)).reshape(w.shape[0], w.shape[2], *u.shape[2:])
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
-        u, w = ctx.saved_tensors
-        flat = g.flatten(2)
-        return matmul(w, flat).reshape(u.shape), matmul(u.flatten(2), flat.mT)
+    return votes(u, w, None, j=1).flatten(1, 2)
 
 
 def store(

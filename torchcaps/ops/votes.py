@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from torchcaps.ops.product import product
+
 Children = Float[Tensor, "i x a m"]
 Maps = Float[Tensor, "i x jy"]
 Bias = Float[Tensor, "j y a 1"] | None
@@ -19,7 +21,7 @@ PerParent = Float[Tensor, "j m"]
 def votes(u: Tensor, w: Tensor | None, bias: Tensor | None, j: int) -> Float[Tensor, "i j y a m"]:
     """û for every child, parent and instance; without maps the children are the votes themselves."""
     i, x, a, m = u.shape
-    made = u if w is None else torch.bmm(w.transpose(1, 2), u.flatten(2))
+    made = u if w is None else product(w.mT, u.flatten(2))
     v = made.reshape(i, j, (x if w is None else w.shape[2]) // j, a, m)
     return v if bias is None else v + bias
 

@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
-from torch.nn.parameter import Parameter
 
 from torchcaps.ops import native
+from torchcaps.ops.ordinary import ordinary
 from torchcaps.ops.spectral import operator
 from torchcaps.ops.spectral.cost import Pair, Shape, Uses, transform
 from torchcaps.ops.spectral.kept import Kept
@@ -97,14 +97,8 @@ def _forced() -> bool | None:
 
 
 def _possible(x: Tensor, w: Tensor) -> bool:
-    """Whether these are numbers of one precision on a CPU, of single or double, and no transform looks inside."""
-    if x.dtype != w.dtype or x.dtype not in (torch.float32, torch.float64):
-        return False
-    if any(type(t) not in (Tensor, Parameter) or t.device.type != "cpu" for t in (x, w)):
-        return False
-    if x.ndim != 4 or not x.numel() or torch.is_autocast_enabled("cpu"):
-        return False
-    return torch._C._functorch.peek_interpreter_stack() is None
+    """Whether these are images and kernels of single or double precision that no transform looks inside of."""
+    return ordinary(x, w) and x.dtype in (torch.float32, torch.float64) and x.ndim == 4 and x.numel() > 0
 
 
 __all__ = ["Kept", "conv2d", "directly", "is_direct", "operator"]

@@ -35,7 +35,10 @@ def pull(v, x, q, h, g0, g1, g2, prior, weight, tops, totals, means, i, block_j,
 
 @triton.jit
 def pull_square(to, r, dl, x, h, g2):
-    """Add half of what the gradient of x has from the squares in the results and in the logits, if there are any."""
+    """Add half of what the gradient of x has from the squares in the results and in the logits, if there are any.
+
+    Half, so that the two is multiplied with once, whether one child's or the sum of all.
+    """
     if g2 is not None:
         to += r[:, None, None, :] * g2 * x
     if h is not None:
