@@ -329,7 +329,7 @@ CPU = {
     "mitterreiter2023/figure4": (400, 1 / 4, {"invariance": 300}, ()),
     "mitterreiter2023/starvation": (400, 1 / 4, {"formulas": 128}, ()),
     "mitterreiter2023/uniform": (
-        {"affine": 300, "CIFAR": 150},
+        {"affine": 200, "CIFAR": 100},
         1 / 4,
         {"accuracy": 5000},
         [

@@ -33,30 +33,30 @@ SMOKE = {
 }
 CPU = {"options": {"conv_width": 0.25}, "steps": 3100, "until_accuracy": 0.96, "judge_every": 100}
 TO_THE_END = {"until_accuracy": None, "judge_every": None}
-SEEN = {"affine_mnist": {"steps": 2340, **TO_THE_END}, "cifar10": {"steps": 1170, **TO_THE_END}}
+SEEN = {"affine_mnist": 2340, "cifar10": 1170}
+"""Steps of rows on such data, which have no accuracy to stop at."""
+NARROW, SEEDS = "convolutions of the backbone 1/4", "3 seeds instead of 10"
 CUTS = (
-    "convolutions of the backbone 1/4",
+    NARROW,
     "stopped at 96 % of held-out placed digits instead of 99.2 %, at most 400,000 seen",
     "300,000 affine digits or 150,000 images of CIFAR-10 seen",
-    "3 seeds instead of 10",
+    SEEDS,
 )
 
 
 def budgets(minutes: float | int, *, rows: tuple[Row, ...], count: int = 2000,
-            measure: str = "", stop: bool = True, **more: Any) -> Mapping[Scale, Budget]:  # fmt: skip
+            measure: str = "", seen: Mapping[str, int] = SEEN, **more: Any) -> Mapping[Scale, Budget]:  # fmt: skip
     """The same trainings at every scale for every artefact.
 
     Args:
         minutes: on one core, at `cpu`.
-        rows: of which those on other data than placed digits have no accuracy to stop at.
         count: test images at `cpu`.
         measure: whose options `count` is.
-        stop: whether networks on placed digits stop at the same accuracy; else they see 300,000.
+        seen: steps at `cpu` of rows on such data, "" being placed digits; all others stop at the same accuracy.
         more: of the budget at `cpu`; rows that it cuts `smoke` cuts too.
     """
     data = {row.id: (row.settings or {}).get("data", "") for row in rows}
-    seen = SEEN if stop else {**SEEN, "": SEEN["affine_mnist"]}
-    to_the_end = {row: seen[name] for row, name in data.items() if name in seen}
+    to_the_end = {row: {"steps": seen[name], **TO_THE_END} for row, name in data.items() if name in seen}
     return {
         "smoke": Budget(
             minutes=0.3,
