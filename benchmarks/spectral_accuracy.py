@@ -25,6 +25,7 @@ from torchcaps.train import fit
 
 NAME = "sabour2017/capsnet"
 WAYS = {"spectral": "1", "direct": "0"}
+RESULT = Path(__file__).parent / "results" / "spectral-accuracy.json"
 ALIKE = 0.002  # the most by which mean accuracies may differ
 
 
@@ -65,7 +66,7 @@ def difference(rows: Sequence[dict[str, Any]]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/results/spectral-accuracy.json"))
+    parser.add_argument("--json", type=Path, default=RESULT)
     parser.add_argument("--runs", type=Path, help="where trainings lie, or are to be kept")
     options = parser.parse_args()
     rows = json.loads(options.json.read_text()) if options.json.exists() else []

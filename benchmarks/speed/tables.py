@@ -49,11 +49,11 @@ def milliseconds(row: Row | None, name: str) -> str:
     return "–" if row is None or name not in row.costs else number(row.costs[name].seconds * 1e3)
 
 
-def memory(row: Row | None) -> str:
-    """The textbook's peak over ours, and both in megabytes."""
-    if row is None or not {TEXTBOOK, OURS} <= row.costs.keys():
+def memory(row: Row | None, candidate: str = OURS) -> str:
+    """The textbook's peak over a candidate's, and both in megabytes."""
+    if row is None or not {TEXTBOOK, candidate} <= row.costs.keys():
         return "–"
-    base, mine = row.costs[TEXTBOOK], row.costs[OURS]
+    base, mine = row.costs[TEXTBOOK], row.costs[candidate]
     times = memory_ratio(base, mine)
     return "–" if times is None else f"{figure(times, MEMORY)} ({base.megabytes:.0f} → {mine.megabytes:.0f} MB)"
 
@@ -139,14 +139,15 @@ def whole(run: Run) -> str:
         train, inference = modes.get("train"), modes.get("inference")
         name = networks.BF16 if workload.endswith(", bf16") else OURS
         batch = next(row.notes["batch"] for row in modes.values())
-        rows.append([workload, str(batch), against(train, candidate=name), against(inference, candidate=name)])
+        ratios = [against(row, candidate=name) for row in (train, inference)]
+        rows.append([workload, str(batch), *ratios, memory(train, name)])
     text = (
         "The twin of a network shares its parameters, builds all votes and computes every update. Always against "
         "single precision; bf16 is autocast, convolutions and decoder in bf16, routing in single precision."
     )
     if not run.machine["bf16"]:
         text += " This processor only emulates bf16, which is slow and tells nothing about one that has it."
-    return table("Whole networks", text, ("network", "batch", "train", "inference"), rows)
+    return table("Whole networks", text, ("network", "batch", "train", "inference", "peak memory, train"), rows)
 
 
 def models(run: Run) -> str:

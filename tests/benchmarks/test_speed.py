@@ -10,9 +10,9 @@ from benchmarks import textbook
 from benchmarks.measure import Cost, Effort, measure, memory_ratio, ratio
 from benchmarks.speed import gemm, layers, networks, scaling
 from benchmarks.speed.__main__ import PARTS, chosen, main
-from benchmarks.speed.report import write
+from benchmarks.speed.report import learned, write
 from benchmarks.speed.result import OURS, TEXTBOOK, Row, Run, load, machine, save
-from benchmarks.speed.tables import number
+from benchmarks.speed.tables import number, whole
 from benchmarks.speed.targets import TARGETS, findings, slower, verdict
 from benchmarks.twin import twin_of
 from torchcaps.models import card, create_model, list_models
@@ -151,10 +151,29 @@ def test_a_run_is_stored_and_becomes_a_page(tmp_path):
         "Whole networks",
         "Every paper's model",
         "How time grows",
+        "Learning through the spectrum",
     ):
         assert f"{title}\n" in page
     assert ("Share of the GEMM peak\n" in page) == (native.status() == "native")
     assert "| dynamic, FC 1152→10 | train | ×" in page
+
+
+def test_a_networks_memory_stands_beside_the_textbooks():
+    costs = {TEXTBOOK: Cost([4.0], 480.0), OURS: Cost([2.0], 200.0), networks.BF16: Cost([1.0], 120.0)}
+    rows = [Row(networks.PART, f"sabour2017/capsnet{more}", "train", costs, {"batch": 128}) for more in ("", ", bf16")]
+    page = whole(Run({"bf16": True}, rows))
+    assert "| sabour2017/capsnet | 128 | ×2 (2–2) | – | ÷2.4 (480 → 200 MB) |" in page
+    assert "| sabour2017/capsnet, bf16 | 128 | ×4 (4–4) | – | ÷4 (480 → 120 MB) |" in page
+
+
+def test_trainings_both_ways_stand_side_by_side():
+    def row(way, seed, accuracy):
+        return {"convolutions": way, "seed": seed, "test_accuracy": accuracy, "seconds": 10.0}
+
+    page = learned([row("direct", 1, 0.97), row("spectral", 0, 0.99), row("direct", 0, 0.98), row("spectral", 1, 0.99)])
+    assert "| seed | spectral | direct |\n| --- | --- | --- |\n| 0 | 99.00% in 10 s | 98.00% in 10 s |" in page
+    assert "| 1 | 99.00% in 10 s | 97.00% in 10 s |" in page
+    assert "Mean difference: +1.50 points." in page
 
 
 def test_as_many_digits_as_are_worth_reading():
