@@ -98,8 +98,8 @@ class Votes:
         activations where `weighted`, else one.
         """
         weight = self.weight(weighted=weighted)
-        alike = c.shape[:2] == (1, 1) and c.shape[-1] == 1
-        if alike and not self.windows.whole and self.gathered is None:
+        alike = c.shape[:2] == (1, 1) and c.shape[-1] == 1 and not self.windows.whole and self.gathered is None
+        if alike and not ops.worth_gathering(self.w, instances=math.prod(self.lead), rows=self.rows):
             pose, over = self.below.pose, self.windows
             pose = pose * self.below.act[..., None] if weighted else pose
             frame = {"window": over.window, "stride": over.stride, "padding": over.padding}

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from torchcaps.ops import native, operators, triton
 from torchcaps.ops.attend import attend as plain_attend
-from torchcaps.ops.fold import convolve, multiply
+from torchcaps.ops.fold import convolve, multiply, worth_gathering
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
@@ -139,6 +139,7 @@ __all__ = [
     "status",
     "store",
     "triton",
+    "worth_gathering",
     "worth_keeping",
     "worth_storing",
 ]

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from torchcaps.ops.product import product
 from torchcaps.ops.triton import interpreted
 from torchcaps.ops.votes import votes
 
@@ -65,7 +66,7 @@ def store(
     """û for every parent of every instance."""
     i, x, jy = w.shape
     y = jy // j
-    v = torch.bmm(u.reshape(-1, i, rows, x).transpose(0, 1).reshape(i, -1, x), w)
+    v = product(u.reshape(-1, i, rows, x).transpose(0, 1).reshape(i, -1, x), w)
     v = v.reshape(i, -1, rows, j, y).permute(1, 3, 0, 2, 4).reshape(-1, j, i, rows * y).contiguous()  # read repeatedly
     return (v if bias is None else v + bias[:, None]).flatten(0, 1)
 
