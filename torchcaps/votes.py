@@ -58,6 +58,7 @@ class Votes:
         self._u: Tensor | None = self.gathered
         self._act: Tensor | None = None
         self._columns: Tensor | None = None
+        self._few: bool | None = None
         self._stored: Tensor | None = None
         self._kept: Tensor | None = None
 
@@ -156,7 +157,10 @@ class Votes:
         `weighted` is as in `fold`; `detach` takes c as a constant in the backward pass. Without a query, and with a
         prior that is the same for every image, this is a `fold`.
         """
-        if not self.grid_wide and ops.worth_storing(self.w, instances=math.prod(self.lead), rows=self.rows):
+        if self._few is None:
+            few = ops.worth_storing(self.w, instances=math.prod(self.lead), rows=self.rows)
+            self._few = few and not self.grid_wide
+        if self._few:
             return self._attend_stored(query, prior, self.weight(weighted=weighted), detach=detach)
         kept = not self.grid_wide and ops.worth_keeping(self.w, instances=math.prod(self.lead), rows=self.rows)
         if query is None and prior is None and not kept:
@@ -191,7 +195,9 @@ class Votes:
         self, query: Poses | None, prior: Tensor | None, weight: PerChild | None, *, detach: bool
     ) -> tuple[Poses, PerParent]:
         if self._stored is None:
-            self._stored = ops.store(self.u, self.w, self.bias, j=self.j, rows=self.rows)
+            whole = self.gathered is None and self.windows.whole
+            u = self.below.pose if whole else self.u
+            self._stored = ops.store(u, self.w, self.bias, j=self.j, rows=self.rows)
         return ops.attend_stored(self._stored, query, prior, weight, lead=self.lead, detach=detach)
 
     def moments(

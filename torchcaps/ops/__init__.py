@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from torchcaps.ops import native, operators, triton
@@ -16,7 +17,8 @@ from torchcaps.ops.fold import convolve, multiply, worth_gathering
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
-from torchcaps.ops.stored import attend_stored, keep, store, worth_keeping, worth_storing
+from torchcaps.ops.stored import Stored, keep, store, worth_keeping, worth_storing
+from torchcaps.ops.stored import attend_stored as plain_attend_stored
 from torchcaps.ops.votes import Bias, Children, Maps, PerChild, PerPair, PerParent, Poses
 
 _plain = False
@@ -42,6 +44,23 @@ def attend(
         return plain_attend(u, w, bias, query, prior, weight, j=j, detach=detach)
     _load(u.device.type)
     s, mass = torch.ops.torchcaps.attend(*_whole(u, w, bias, query, prior, weight), j, detach)
+    return s, mass
+
+
+def attend_stored(
+    v: Stored,
+    query: Float[Tensor, "b h w j d"] | None,
+    prior: Float[Tensor, "#b #h #w #i j"] | None,
+    weight: Float[Tensor, "b h w i"] | None,
+    *,
+    lead: tuple[int, int, int],
+    detach: bool = False,
+) -> tuple[Float[Tensor, "b h w j d"], Float[Tensor, "b h w j"]]:
+    """What `attend` gives, from votes that are there; `lead` are images, and rows and columns of parents."""
+    if _seen_through(v) or v.dtype not in (torch.float32, torch.float64):
+        return plain_attend_stored(v, query, prior, weight, lead, detach)
+    _load(v.device.type)
+    s, mass = torch.ops.torchcaps.attend_stored.default(v, query, prior, weight, lead, detach)
     return s, mass
 
 
@@ -133,6 +152,7 @@ __all__ = [
     "native",
     "operators",
     "plain_attend",
+    "plain_attend_stored",
     "plain_moments",
     "plainly",
     "score",

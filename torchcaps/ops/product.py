@@ -41,7 +41,8 @@ class _Product(torch.autograd.Function):
 
 def _laid_out_as(whose: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """left @ right, the gradient of a tensor, turned where that is, so that nobody has to turn it back."""
-    return _matmul(left, right) if whose.is_contiguous() else _matmul(right.mT, left.mT).mT
+    turned = whose.mT.is_contiguous() and not whose.is_contiguous()
+    return _matmul(right.mT, left.mT).mT if turned else _matmul(left, right)
 
 
 def _matmul(left: Tensor, right: Tensor) -> Tensor:

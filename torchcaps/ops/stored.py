@@ -2,21 +2,24 @@
 
 Where a position's votes take no more memory than the maps they are made with, the maps are read once instead of once in
 every iteration, and their gradient is written once. Few instances would leave a vector of them nearly empty, so theirs
-are stored by instance, for matrix products; those of more are kept as the passes lay them out.
+are stored as their product leaves them, for a pass whose vectors hold children; those of more are kept as the passes
+lay them out.
 """
 
-import math
+from collections.abc import Sequence
 
 import torch
+from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
+from torchcaps.ops.operators import LIBRARY
 from torchcaps.ops.product import product
 from torchcaps.ops.triton import interpreted
 from torchcaps.ops.votes import votes
 
 FEW, TINY = 8, 1 << 16  # instances, and numbers of all votes
-Stored = Float[Tensor, "bhwj i d"]
+Stored = Float[Tensor, "i m a j y"]
 
 
 def worth_storing(w: Float[Tensor, "i x jy"], *, instances: int, rows: int) -> bool:
@@ -56,19 +59,19 @@ def keep(u: Float[Tensor, "i x a m"], w: Float[Tensor, "i x jy"]) -> Float[Tenso
 
 
 def store(
-    u: Float[Tensor, "b h w i d_in"],
+    u: Float[Tensor, "*lead d_in"],
     w: Float[Tensor, "i x jy"],
     bias: Float[Tensor, "j d"] | None,
     *,
     j: int,
     rows: int,
 ) -> Stored:
-    """û for every parent of every instance."""
+    """û of every instance's children, whose axes may have been flattened or not."""
     i, x, jy = w.shape
     y = jy // j
-    v = product(u.reshape(-1, i, rows, x).transpose(0, 1).reshape(i, -1, x), w)
-    v = v.reshape(i, -1, rows, j, y).permute(1, 3, 0, 2, 4).reshape(-1, j, i, rows * y).contiguous()  # read repeatedly
-    return (v if bias is None else v + bias[:, None]).flatten(0, 1)
+    children = u.reshape(-1, i, rows, x).transpose(0, 1).flatten(1, 2)
+    v = product(children, w).reshape(i, -1, rows, j, y)
+    return v if bias is None else v + bias.reshape(j, rows, y).transpose(0, 1)
 
 
 def attend_stored(
@@ -76,19 +79,26 @@ def attend_stored(
     query: Float[Tensor, "b h w j d"] | None,
     prior: Float[Tensor, "#b #h #w #i j"] | None,
     weight: Float[Tensor, "b h w i"] | None,
-    *,
-    lead: tuple[int, int, int],
-    detach: bool = False,
+    lead: Sequence[int],
+    detach: bool,  # noqa: FBT001
 ) -> tuple[Float[Tensor, "b h w j d"], Float[Tensor, "b h w j"]]:
     """What `attend` gives, from votes that are there; `lead` are images, and rows and columns of parents."""
-    mj, i, d = v.shape
+    i, _, _, j, _ = v.shape
+    v = rearrange(v, "i m a j y -> (m j) i (a y)")
     if query is None and prior is None and weight is None:  # a child without preference
-        j = mj // math.prod(lead)
-        return (v.sum(1) / j).reshape(*lead, j, d), v.new_full((*lead, j), i / j)
+        return (v.sum(1) / j).reshape(*lead, j, -1), v.new_full((*lead, j), i / j)
+    mj, _, d = v.shape
     logits = v.new_zeros(mj, i) if query is None else torch.bmm(v, query.reshape(mj, d, 1))
-    logits = logits.reshape(*lead, -1, i)
+    logits = logits.reshape(*lead, j, i)
     c = torch.softmax(logits if prior is None else logits + prior.transpose(3, 4), dim=3)
     c = c.detach() if detach else c
     r = c if weight is None else c * weight[:, :, :, None]
     s = torch.bmm(r.reshape(mj, 1, i), v)
-    return s.reshape(*lead, -1, d), r.sum(-1)
+    return s.reshape(*lead, j, d), r.sum(-1)
+
+
+# Plain torch with torch's own gradients, but for CPUs with a compiler: there it is one call.
+LIBRARY.define(
+    "attend_stored(Tensor v, Tensor? query, Tensor? prior, Tensor? weight, int[3] lead, bool detach) -> (Tensor, Tensor)"
+)
+LIBRARY.impl("attend_stored", attend_stored, "CompositeImplicitAutograd")
