@@ -1,7 +1,7 @@
 """The votes û_ij = u_i W_ij + b_j of children for parents: a linear operator, not a tensor.
 
-Whether the b·h·w·i·j·d numbers are ever built is this file's private matter: they are not, but for so few instances
-that `w` is larger. A routing speaks to the votes through a few verbs: `combine` and `fold`, `agree`, `compete`,
+Whether the b·h·w·i·j·d numbers are ever built is this file's private matter: they are not, but where `w` is larger, or
+where poses are so large that several iterations would take longer without. A routing speaks to the votes through a few verbs: `combine` and `fold`, `agree`, `compete`,
 `attend`, and `moments`.
 """
 
@@ -42,6 +42,7 @@ class Votes:
         windows: where the children come from.
         grid_wide: whether a child's parents compete across the grid, or inside a window only.
         gathered: the children of each position's window, where they are others than those that lie there.
+        steps: how many iterations will attend to them.
     """
 
     below: Capsules
@@ -52,15 +53,15 @@ class Votes:
     windows: Windows
     grid_wide: bool = False
     gathered: Float[Tensor, "b h w i d_in"] | None = None
+    steps: int = 1
 
     def __post_init__(self) -> None:
         self.children = self.windows.i
         self._u: Tensor | None = self.gathered
         self._act: Tensor | None = None
         self._columns: Tensor | None = None
-        self._few: bool | None = None
+        self._to_store: bool | None = None
         self._stored: Tensor | None = None
-        self._kept: Tensor | None = None
 
     @property
     def u(self) -> Float[Tensor, "b h w i d_in"]:
@@ -157,15 +158,14 @@ class Votes:
         `weighted` is as in `fold`; `detach` takes c as a constant in the backward pass. Without a query, and with a
         prior that is the same for every image, this is a `fold`.
         """
-        if self._few is None:
-            few = ops.worth_storing(self.w, instances=math.prod(self.lead), rows=self.rows)
-            self._few = few and not self.grid_wide
-        if self._few:
+        if self._to_store is None:
+            sizes = {"instances": math.prod(self.lead), "rows": self.rows, "steps": self.steps}
+            self._to_store = not self.grid_wide and ops.worth_storing(self.w, **sizes)
+        if self._to_store:
             return self._attend_stored(query, prior, self.weight(weighted=weighted), detach=detach)
-        kept = not self.grid_wide and ops.worth_keeping(self.w, instances=math.prod(self.lead), rows=self.rows)
-        if query is None and prior is None and not kept:
+        if query is None and prior is None:
             return self.fold(self.uniform(), weighted=weighted)
-        if query is None and not self.grid_wide and prior is not None and prior.shape[:3] == (1, 1, 1) and not kept:
+        if query is None and not self.grid_wide and prior is not None and prior.shape[:3] == (1, 1, 1):
             c = prior[0].softmax(-1)
             c = (c.detach() if detach else c).expand(1, 1, self.children, self.j)[..., None]
             return self.fold(c, weighted=weighted)
@@ -173,11 +173,8 @@ class Votes:
             c = self.attention(query, prior)
             c = self.weigh(c.detach() if detach else c, weighted=weighted)
             return self.combine(c), c.sum(-2)
-        u, w, bias = self._operator()
         s, mass = ops.attend(
-            self._keep(u, w) if kept else u,
-            None if kept else w,
-            bias,
+            *self._operator(),
             _maybe(self._split, query),
             _maybe(self._pair, prior),
             self._flat(weighted=weighted),
@@ -185,11 +182,6 @@ class Votes:
             detach=detach,
         )
         return self._poses(s), self._parents(mass)
-
-    def _keep(self, u: Tensor, w: Tensor) -> Tensor:
-        if self._kept is None:
-            self._kept = ops.keep(u, w)
-        return self._kept
 
     def _attend_stored(
         self, query: Poses | None, prior: Tensor | None, weight: PerChild | None, *, detach: bool

@@ -17,7 +17,7 @@ from torchcaps.ops.fold import convolve, multiply, worth_gathering
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
-from torchcaps.ops.stored import Stored, keep, store, worth_keeping, worth_storing
+from torchcaps.ops.stored import Stored, store, worth_storing
 from torchcaps.ops.stored import attend_stored as plain_attend_stored
 from torchcaps.ops.votes import Bias, Children, Maps, PerChild, PerPair, PerParent, Poses
 
@@ -145,7 +145,6 @@ __all__ = [
     "attend_stored",
     "combine",
     "convolve",
-    "keep",
     "moments",
     "moments_of",
     "multiply",
@@ -160,6 +159,5 @@ __all__ = [
     "store",
     "triton",
     "worth_gathering",
-    "worth_keeping",
     "worth_storing",
 ]

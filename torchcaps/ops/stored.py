@@ -1,9 +1,9 @@
-"""Few votes as a tensor: the one exception to votes that are never stored.
+"""Votes as a tensor: the exception to votes that are never stored.
 
-Where a position's votes take no more memory than the maps they are made with, the maps are read once instead of once in
-every iteration, and their gradient is written once. Few instances would leave a vector of them nearly empty, so theirs
-are stored as their product leaves them, for a pass whose vectors hold children; those of more are kept as the passes
-lay them out.
+Where they take no more memory than the maps they are made with, the maps are read once instead of once in every
+iteration, and their gradient is written once. Of large poses a vote takes ten times as long to make as to read: those of
+several iterations are stored as long as they fit a buffer of fixed size. They lie as their product leaves them, for a
+pass whose vectors hold children.
 """
 
 from collections.abc import Sequence
@@ -13,49 +13,36 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
+from torchcaps.ops import native
 from torchcaps.ops.operators import LIBRARY
 from torchcaps.ops.product import product
 from torchcaps.ops.triton import interpreted
-from torchcaps.ops.votes import votes
 
-FEW, TINY = 8, 1 << 16  # instances, and numbers of all votes
+TINY = 1 << 16  # numbers of all votes
+WIDE, MOST = 32, 1 << 28  # columns of a large pose, and bytes of all votes
 Stored = Float[Tensor, "i m a j y"]
 
 
-def worth_storing(w: Float[Tensor, "i x jy"], *, instances: int, rows: int) -> bool:
-    """Whether the votes are so few that calls cost more than work, or take half the memory of their maps.
+def worth_storing(w: Float[Tensor, "i x jy"], *, instances: int, rows: int, steps: int = 1) -> bool:
+    """Whether the votes are so few that calls cost more than work, or no larger than their maps, or worth it for steps.
 
-    The latter for so few instances that they would fill half a vector; both limits were measured, on processors. On a
-    card the kernels serve, whose programs share the children of few instances. A compiler may not ask, for the answer
+    That they are for several steps, if poses are large and the native pass serves; all was measured, on processors. On
+    a card the kernels serve, whose programs share the children of few instances. A compiler may not ask, for the answer
     would fix the batch.
 
-    >>> [worth_storing(torch.zeros(512, 16, 160), instances=m, rows=1) for m in (1, 8, 9)]
+    >>> [worth_storing(torch.zeros(512, 16, 160), instances=m, rows=1) for m in (1, 16, 17)]
     [True, True, False]
+    >>> [worth_storing(torch.zeros(144, 64, 1024), instances=288, rows=1, steps=n) for n in (1, 3)]
+    [False, True]
     """
-    if not _may_be_stored(w):
+    if w.device.type != "cpu" or interpreted() or torch.compiler.is_compiling():
         return False
     i, x, jy = w.shape
-    return 0 < instances * rows * i * jy <= TINY or (0 < instances <= FEW and 2 * instances * rows <= x)
-
-
-def worth_keeping(w: Float[Tensor, "i x jy"], *, instances: int, rows: int) -> bool:
-    """Whether the votes take no more memory than their maps, of more instances than `worth_storing` is for.
-
-    One matrix product makes them all, and the pass reads them in every iteration.
-
-    >>> [worth_keeping(torch.zeros(512, 64, 640), instances=m, rows=1) for m in (8, 9, 64, 65)]
-    [False, True, True, False]
-    """
-    return _may_be_stored(w) and instances > FEW and instances * rows <= w.shape[1]
-
-
-def _may_be_stored(w: Tensor) -> bool:
-    return w.device.type == "cpu" and not interpreted() and not torch.compiler.is_compiling()
-
-
-def keep(u: Float[Tensor, "i x a m"], w: Float[Tensor, "i x jy"]) -> Float[Tensor, "i jy a m"]:
-    """û as children without maps, as `attend` takes them."""
-    return votes(u, w, None, j=1).flatten(1, 2)
+    votes = instances * rows * i * jy
+    if 0 < votes <= TINY or 0 < instances * rows <= x:
+        return True
+    large = steps > 1 and x >= WIDE and 0 < votes * w.element_size() <= MOST
+    return large and native.status() == "native"
 
 
 def store(
