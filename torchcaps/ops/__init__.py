@@ -13,10 +13,12 @@ from torch import Tensor
 from torchcaps.ops import native, operators, triton
 from torchcaps.ops.attend import attend as plain_attend
 from torchcaps.ops.fold import convolve, multiply
+from torchcaps.ops.iterations import LEAST, Slot, attend_in, slots
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
 from torchcaps.ops.stored import attend_stored, keep, store, worth_keeping, worth_storing
+from torchcaps.ops.turn import turned
 from torchcaps.ops.votes import Bias, Children, Maps, PerChild, PerPair, PerParent, Poses
 
 _plain = False
@@ -64,6 +66,18 @@ def moments(
     given = _whole(u, w, bias, centre, query, precision, prior, weight)
     mass, first, second = torch.ops.torchcaps.moments(*given, j)
     return mass, first, second
+
+
+def worth_merging(*inputs: Tensor | None, steps: int) -> bool:
+    """Whether so many iterations are to have one gradient: some input wants one, and the native passes serve."""
+    given = [t for t in inputs if t is not None]
+    if steps < LEAST or not torch.is_grad_enabled() or not any(t.requires_grad for t in given):
+        return False
+    if _seen_through(given[0]) or torch.compiler.is_compiling():
+        return False
+    device = given[0].device.type
+    _load(device)
+    return _served[device] == "native"
 
 
 @contextmanager
@@ -122,7 +136,9 @@ def _whole(*tensors: Tensor | None) -> list[Tensor | None]:
 
 
 __all__ = [
+    "Slot",
     "attend",
+    "attend_in",
     "attend_stored",
     "combine",
     "convolve",
@@ -136,9 +152,12 @@ __all__ = [
     "plain_moments",
     "plainly",
     "score",
+    "slots",
     "status",
     "store",
     "triton",
+    "turned",
     "worth_keeping",
+    "worth_merging",
     "worth_storing",
 ]
