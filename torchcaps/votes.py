@@ -42,7 +42,7 @@ class Votes:
         windows: where the children come from.
         grid_wide: whether a child's parents compete across the grid, or inside a window only.
         gathered: the children of each position's window, where they are others than those that lie there.
-        steps: how many iterations will attend to them.
+        steps: how many iterations will attend to them; where they are enough, these have one gradient.
     """
 
     below: Capsules
@@ -62,6 +62,7 @@ class Votes:
         self._columns: Tensor | None = None
         self._to_store: bool | None = None
         self._stored: Tensor | None = None
+        self._slots: list[ops.Slot] | None = None
 
     @property
     def u(self) -> Float[Tensor, "b h w i d_in"]:
@@ -163,6 +164,8 @@ class Votes:
             self._to_store = not self.grid_wide and ops.worth_storing(self.w, **sizes)
         if self._to_store:
             return self._attend_stored(query, prior, self.weight(weighted=weighted), detach=detach)
+        if prior is None and not detach and self.weight(weighted=weighted) is None and self._has_slot():
+            return self._attend_in_slot(query)
         if query is None and prior is None:
             return self.fold(self.uniform(), weighted=weighted)
         if query is None and not self.grid_wide and prior is not None and prior.shape[:3] == (1, 1, 1):
@@ -181,6 +184,24 @@ class Votes:
             j=self.j,
             detach=detach,
         )
+        return self._poses(s), self._parents(mass)
+
+    def _has_slot(self) -> bool:
+        """Whether this is one of several iterations that have one gradient."""
+        if self._slots is None:
+            merged = not self.grid_wide and ops.worth_merging(self.below.pose, self.w, self.bias, steps=self.steps)
+            self._slots = ops.slots(*self._operator(), j=self.j, count=self.steps) if merged else []
+        return bool(self._slots)
+
+    def _attend_in_slot(self, query: Poses | None) -> tuple[Poses, PerParent]:
+        assert self._slots
+        known = None
+        if query is None:
+            with torch.no_grad():
+                s, mass = self.fold(self.uniform())
+            known = self._split(s), rearrange(mass, "b h w j -> j (h w b)")
+        asked = _maybe(self._split, query)
+        s, mass = ops.attend_in(self._slots.pop(), *self._operator(), asked, j=self.j, known=known)
         return self._poses(s), self._parents(mass)
 
     def _attend_stored(
@@ -237,7 +258,8 @@ class Votes:
         if self._columns is None and self.gathered is not None:
             self._columns = rearrange(self.gathered, "b h w i (a x) -> i x a (h w b)", a=self.rows)
         elif self._columns is None:
-            self._columns = self.windows.columns(self.below.pose, self.rows)
+            turned = ops.turned(rearrange(self.below.pose, "b h w n d -> b (h w n d)"))
+            self._columns = self.windows.columns(turned, self.rows)
         self._columns = self._columns.contiguous()
         bias = None if self.bias is None else rearrange(self.bias, "j (a y) -> j y a 1", a=self.rows)
         return self._columns, self.w, bias

@@ -14,11 +14,13 @@ from torch import Tensor
 from torchcaps.ops import native, operators, triton
 from torchcaps.ops.attend import attend as plain_attend
 from torchcaps.ops.fold import convolve, multiply, worth_gathering
+from torchcaps.ops.iterations import LEAST, Slot, attend_in, slots
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
 from torchcaps.ops.stored import Stored, store, worth_storing
 from torchcaps.ops.stored import attend_stored as plain_attend_stored
+from torchcaps.ops.turn import turned
 from torchcaps.ops.votes import Bias, Children, Maps, PerChild, PerPair, PerParent, Poses
 
 _plain = False
@@ -85,6 +87,18 @@ def moments(
     return mass, first, second
 
 
+def worth_merging(*inputs: Tensor | None, steps: int) -> bool:
+    """Whether so many iterations are to have one gradient: some input wants one, and the native passes serve."""
+    given = [t for t in inputs if t is not None]
+    if steps < LEAST or not torch.is_grad_enabled() or not any(t.requires_grad for t in given):
+        return False
+    if _seen_through(given[0]) or torch.compiler.is_compiling():
+        return False
+    device = given[0].device.type
+    _load(device)
+    return _served[device] == "native"
+
+
 @contextmanager
 def plainly() -> Iterator[None]:
     """Inside, the passes are ordinary torch, on every device.
@@ -141,7 +155,9 @@ def _whole(*tensors: Tensor | None) -> list[Tensor | None]:
 
 
 __all__ = [
+    "Slot",
     "attend",
+    "attend_in",
     "attend_stored",
     "combine",
     "convolve",
@@ -155,9 +171,12 @@ __all__ = [
     "plain_moments",
     "plainly",
     "score",
+    "slots",
     "status",
     "store",
     "triton",
+    "turned",
     "worth_gathering",
+    "worth_merging",
     "worth_storing",
 ]

@@ -35,7 +35,7 @@ def worth_storing(w: Float[Tensor, "i x jy"], *, instances: int, rows: int, step
     >>> [worth_storing(torch.zeros(144, 64, 1024), instances=288, rows=1, steps=n) for n in (1, 3)]
     [False, True]
     """
-    if w.device.type != "cpu" or interpreted() or torch.compiler.is_compiling():
+    if not _may_be_stored(w):
         return False
     i, x, jy = w.shape
     votes = instances * rows * i * jy
@@ -43,6 +43,10 @@ def worth_storing(w: Float[Tensor, "i x jy"], *, instances: int, rows: int, step
         return True
     large = steps > 1 and x >= WIDE and 0 < votes * w.element_size() <= MOST
     return large and native.status() == "native"
+
+
+def _may_be_stored(w: Tensor) -> bool:
+    return w.device.type == "cpu" and not interpreted() and not torch.compiler.is_compiling()
 
 
 def store(

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcaps.ops.pages import in_huge_pages
+from torchcaps.ops.pages import room
 
 Pair = tuple[int, int]
 Columns = Float[Tensor, "ckl bhw"]
@@ -73,10 +73,10 @@ class _Unrolled(torch.autograd.Function):
         g = rearrange(g, "b o h w -> o (b h w)")
         dx, dw = torch.zeros_like(x) if of_x else None, None
         if dx is not None:
-            columns = in_huge_pages(g.new_empty(w[0].numel(), g.shape[1]))
+            columns = room((w[0].numel(), g.shape[1]), g)
             roll(torch.mm(w.flatten(1).T, g, out=columns), _windows(dx, w, ctx.stride))
         if of_w:
-            dw = in_huge_pages(torch.empty_like(w))
+            dw = room(w.shape, w)
             torch.mm(g, unroll(_windows(x, w, ctx.stride)).T, out=dw.flatten(1))
         return dx, dw, None
 
@@ -89,7 +89,7 @@ def _windows(x: Tensor, w: Tensor, stride: Pair) -> Float[Tensor, "b c h2 w2 k l
 def unroll(windows: Float[Tensor, "b c h w k l"]) -> Columns:
     """All windows side by side."""
     columns = rearrange(windows, "b c h w k l -> c k l b h w")
-    columns = in_huge_pages(columns.new_empty(columns.shape)).copy_(columns)
+    columns = room(columns.shape, columns).copy_(columns)
     return columns.flatten(3).flatten(0, 2)
 
 

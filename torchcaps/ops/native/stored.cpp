@@ -6,8 +6,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include "buffers.h"
 #include "lanes.h"
-#include "pages.h"
 
 namespace torchcaps {
 namespace {
@@ -312,7 +312,7 @@ class AttendStored : public torch::autograd::Function<AttendStored> {
     const Tensor q = rows_first(query, s), w = weight.defined() ? each(weight, lead, {s.i}) : Tensor();
     const Tensor g = grads[0].defined() ? rows_first(grads[0], s) : at::zeros({s.m, s.poses()}, v.options());
     const Tensor g_mass = grads[1].defined() ? grads[1].contiguous() : Tensor();
-    Tensor dv = in_huge_pages(at::empty_like(v)), dq, d_logits, dw;
+    Tensor dv = result_like(v), dq, d_logits, dw;
     if (query.defined()) dq = at::zeros({s.m, s.poses()}, v.options());
     if (prior.defined() && !detach) d_logits = at::empty(joined(lead, {s.i, s.j}), v.options());
     if (weight.defined()) dw = at::empty_like(weight, at::MemoryFormat::Contiguous);
