@@ -1,8 +1,8 @@
 """The votes û_ij = u_i W_ij + b_j of children for parents: a linear operator, not a tensor.
 
 Whether the b·h·w·i·j·d numbers are ever built is this file's private matter: they are not, but where `w` is larger, or
-where poses are so large that several iterations would take longer without. A routing speaks to the votes through a few verbs: `combine` and `fold`, `agree`, `compete`,
-`attend`, and `moments`.
+poses are so large that several iterations would take longer without. A routing speaks to the votes through a few verbs:
+`combine` and `fold`, `agree`, `compete`, `attend`, and `moments`.
 """
 
 import math

@@ -82,8 +82,7 @@ def test_half_precision_is_summed_in_single(dtype):
     with torch.no_grad():
         close([torch.ops.torchcaps.query_backward(*given, 4)], [torch.ops.torchcaps.query_backward(*exact, 4)])
         found, expected = (
-            torch.ops.torchcaps.votes_backward([g], [gm], [q], g, *rest, 4)
-            for g, gm, *rest, q in (given, exact)
+            torch.ops.torchcaps.votes_backward([g], [gm], [q], g, *rest, 4) for g, gm, *rest, q in (given, exact)
         )
     close(found, expected)
 
@@ -141,7 +140,9 @@ def test_a_layer_of_three_iterations_writes_the_gradient_of_its_maps_once(window
         expected = routed(layer, pose)
     calls = []
     own = torch.ops.torchcaps.votes_backward
-    monkeypatch.setattr(torch.ops.torchcaps, "votes_backward", lambda *given: calls.append(len(given[2])) or own(*given))
+    monkeypatch.setattr(
+        torch.ops.torchcaps, "votes_backward", lambda *given: calls.append(len(given[2])) or own(*given)
+    )
     for one, other in zip(routed(layer, pose), expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
     assert calls == [2]

@@ -1,9 +1,9 @@
 """Votes as a tensor: the exception to votes that are never stored.
 
 Where they take no more memory than the maps they are made with, the maps are read once instead of once in every
-iteration, and their gradient is written once. Of large poses a vote takes ten times as long to make as to read: those of
-several iterations are stored as long as they fit a buffer of fixed size. They lie as their product leaves them, for a
-pass whose vectors hold children.
+iteration, and their gradient is written once. Of large poses a vote takes ten times as long to make as to read: those
+of several iterations are stored while they fit 256 MB. They lie as their product leaves them, for a pass whose vectors
+hold children.
 """
 
 from collections.abc import Sequence
