@@ -15,9 +15,10 @@ class Counter:
     """A layer whose pose is one more than that below; it notes what it saw, its own state, iteration and record."""
 
     def __init__(self, iters):
-        self.routing, self.seen = SimpleNamespace(iters=iters), []
+        self.routing, self.seen, self.asked = SimpleNamespace(iters=iters), [], 0
 
     def votes(self, below):
+        self.asked += 1
         return below.pose
 
     def step(self, votes, state, t, *, record=False):
@@ -47,6 +48,13 @@ def test_at_once_each_layer_sees_the_sweep_before():
     assert layers[0].seen == [(0, None, 0, True), (0, 1, 1, True), (0, 11, 2, True)]
     assert layers[1].seen == [(1, None, 0, True), (1, 2, 1, True), (11, 12, 2, True)]
     assert [[state.pose.item() for state in states] for states in history] == [[1, 11, 21], [2, 12, 32]]
+
+
+def test_children_that_are_the_same_are_asked_once():
+    """The primary capsules by all sweeps; those above by the second, which sees them as the first left them."""
+    layers = [Counter(4), Counter(4)]
+    concurrent(layers, PRIMARY, "all")
+    assert [layer.asked for layer in layers] == [1, 3]
 
 
 @pytest.mark.parametrize(("record", "kept"), [("last", [False, False, True]), ("none", [False] * 3)])

@@ -14,7 +14,6 @@ SIZES = 2, 2, 3, 8, 3  # images, rows, columns, children of a window, parents
 
 @pytest.mark.parametrize("shared", list(itertools.product([False, True], repeat=4)), ids=str)
 def test_a_prior_that_is_shared_is_the_same_written_out(shared, monkeypatch):
-    monkeypatch.setattr(stored, "FEW", 0)
     monkeypatch.setattr(stored, "TINY", 0)
     layer = CapsuleLayer(CapsShape((3, 4), 2, 4), 3, 5, window=2).double()
     pose = torch.randn(2, 3, 4, 2, 4, dtype=torch.double)

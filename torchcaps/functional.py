@@ -29,9 +29,10 @@ def squash(s: Float[Tensor, "*s d"], eps: float = 0.0) -> Float[Tensor, "*s d"]:
         eps: what the released code of peer2021 adds to the squared length and to every number of the result; so a pose
             never vanishes, and u and −u never give quite the same.
     """
-    n = _wide(length(s)[..., None])
+    n = _wide_length(s)
     n = (n * n + eps).sqrt() if eps else n
-    return s * (n / (1 + n * n)).to(s.dtype) + eps
+    v = s * (n / (1 + n * n)).to(s.dtype)
+    return v + eps if eps else v
 
 
 def squash_exp(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s d"]:
@@ -40,13 +41,14 @@ def squash_exp(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s d"]:
     >>> squash_exp(torch.tensor([0.01, 0.0]))
     tensor([0.0100, 0.0000])
     """
-    n = _wide(length(s)[..., None]).clamp_min(1e-12)
+    n = _wide_length(s).clamp_min(1e-12)
     return s * (-torch.expm1(-n) / n).to(s.dtype)
 
 
-def _wide(t: Tensor) -> Tensor:
-    """At least single precision: the square of a length overflows in half, and its floor vanishes."""
-    return t.to(torch.promote_types(t.dtype, torch.float32))
+def _wide_length(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s 1"]:
+    """In single precision at least: the square of a length overflows in half, and its floor vanishes."""
+    n: Tensor = torch.linalg.vector_norm(s, dim=-1, keepdim=True)
+    return n.float() if n.dtype in (torch.float16, torch.bfloat16) else n
 
 
 def identity(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s d"]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from torchcaps.layers import CapsuleLayer
 from torchcaps.types import Capsules, Record, State, keeps
+from torchcaps.votes import Votes
 
 Schedule = Callable[[Sequence[CapsuleLayer], Capsules, Record], list[list[State]]]
 """Runs all layers above the primary capsules; the last state of each layer's list is its result."""
@@ -45,14 +46,18 @@ def concurrent(
     if sweeps < 1:
         raise ValueError(f"iters={iters} is not allowed: at least one sweep is needed")
     history: list[list[State]] = []
+    said: list[tuple[Capsules, Votes]] = []
     for layer in layers:
         below = history[-1][0].capsules if history else primary
-        history.append([layer.step(layer.votes(below), None, 0, record=keeps(record, 0, sweeps))])
+        said.append((below, layer.votes(below)))
+        history.append([layer.step(said[-1][1], None, 0, record=keeps(record, 0, sweeps))])
     for t in range(1, sweeps):
         belows = [primary, *(states[-1].capsules for states in history[:-1])]
         for depth, (layer, below, states) in enumerate(zip(layers, belows, history, strict=True)):
             sweeps_left, layers_above = sweeps - 1 - t, len(layers) - 1 - depth
             if record == "none" and layers_above > sweeps_left:
                 continue
-            states.append(layer.step(layer.votes(below), states[-1], t, record=keeps(record, t, sweeps)))
+            if below.pose is not said[depth][0].pose:  # else the same children say what they said
+                said[depth] = (below, layer.votes(below))
+            states.append(layer.step(said[depth][1], states[-1], t, record=keeps(record, t, sweeps)))
     return history if record == "all" else [states[-1:] for states in history]

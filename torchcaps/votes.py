@@ -1,8 +1,8 @@
 """The votes û_ij = u_i W_ij + b_j of children for parents: a linear operator, not a tensor.
 
-Whether the b·h·w·i·j·d numbers are ever built is this file's private matter: they are not, but for so few instances
-that `w` is larger. A routing speaks to the votes through a few verbs: `combine` and `fold`, `agree`, `compete`,
-`attend`, and `moments`.
+Whether the b·h·w·i·j·d numbers are ever built is this file's private matter: they are not, but where `w` is larger, or
+poses are so large that several iterations would take longer without. A routing speaks to the votes through a few verbs:
+`combine` and `fold`, `agree`, `compete`, `attend`, and `moments`.
 """
 
 import math
@@ -42,6 +42,7 @@ class Votes:
         windows: where the children come from.
         grid_wide: whether a child's parents compete across the grid, or inside a window only.
         gathered: the children of each position's window, where they are others than those that lie there.
+        steps: how many iterations will attend to them; where they are enough, these have one gradient.
     """
 
     below: Capsules
@@ -52,14 +53,16 @@ class Votes:
     windows: Windows
     grid_wide: bool = False
     gathered: Float[Tensor, "b h w i d_in"] | None = None
+    steps: int = 1
 
     def __post_init__(self) -> None:
         self.children = self.windows.i
         self._u: Tensor | None = self.gathered
         self._act: Tensor | None = None
         self._columns: Tensor | None = None
+        self._to_store: bool | None = None
         self._stored: Tensor | None = None
-        self._kept: Tensor | None = None
+        self._slots: list[ops.Slot] | None = None
 
     @property
     def u(self) -> Float[Tensor, "b h w i d_in"]:
@@ -98,8 +101,8 @@ class Votes:
         activations where `weighted`, else one.
         """
         weight = self.weight(weighted=weighted)
-        alike = c.shape[:2] == (1, 1) and c.shape[-1] == 1
-        if alike and not self.windows.whole and self.gathered is None:
+        alike = c.shape[:2] == (1, 1) and c.shape[-1] == 1 and not self.windows.whole and self.gathered is None
+        if alike and not ops.worth_gathering(self.w, instances=math.prod(self.lead), rows=self.rows):
             pose, over = self.below.pose, self.windows
             pose = pose * self.below.act[..., None] if weighted else pose
             frame = {"window": over.window, "stride": over.stride, "padding": over.padding}
@@ -156,12 +159,16 @@ class Votes:
         `weighted` is as in `fold`; `detach` takes c as a constant in the backward pass. Without a query, and with a
         prior that is the same for every image, this is a `fold`.
         """
-        if not self.grid_wide and ops.worth_storing(self.w, instances=math.prod(self.lead), rows=self.rows):
+        if self._to_store is None:
+            sizes = {"instances": math.prod(self.lead), "rows": self.rows, "steps": self.steps}
+            self._to_store = not self.grid_wide and ops.worth_storing(self.w, **sizes)
+        if self._to_store:
             return self._attend_stored(query, prior, self.weight(weighted=weighted), detach=detach)
-        kept = not self.grid_wide and ops.worth_keeping(self.w, instances=math.prod(self.lead), rows=self.rows)
-        if query is None and prior is None and not kept:
+        if prior is None and not detach and self.weight(weighted=weighted) is None and self._has_slot():
+            return self._attend_in_slot(query)
+        if query is None and prior is None:
             return self.fold(self.uniform(), weighted=weighted)
-        if query is None and not self.grid_wide and prior is not None and prior.shape[:3] == (1, 1, 1) and not kept:
+        if query is None and not self.grid_wide and prior is not None and prior.shape[:3] == (1, 1, 1):
             c = prior[0].softmax(-1)
             c = (c.detach() if detach else c).expand(1, 1, self.children, self.j)[..., None]
             return self.fold(c, weighted=weighted)
@@ -169,11 +176,8 @@ class Votes:
             c = self.attention(query, prior)
             c = self.weigh(c.detach() if detach else c, weighted=weighted)
             return self.combine(c), c.sum(-2)
-        u, w, bias = self._operator()
         s, mass = ops.attend(
-            self._keep(u, w) if kept else u,
-            None if kept else w,
-            bias,
+            *self._operator(),
             _maybe(self._split, query),
             _maybe(self._pair, prior),
             self._flat(weighted=weighted),
@@ -182,16 +186,31 @@ class Votes:
         )
         return self._poses(s), self._parents(mass)
 
-    def _keep(self, u: Tensor, w: Tensor) -> Tensor:
-        if self._kept is None:
-            self._kept = ops.keep(u, w)
-        return self._kept
+    def _has_slot(self) -> bool:
+        """Whether this is one of several iterations that have one gradient."""
+        if self._slots is None:
+            merged = not self.grid_wide and ops.worth_merging(self.below.pose, self.w, self.bias, steps=self.steps)
+            self._slots = ops.slots(*self._operator(), j=self.j, count=self.steps) if merged else []
+        return bool(self._slots)
+
+    def _attend_in_slot(self, query: Poses | None) -> tuple[Poses, PerParent]:
+        assert self._slots
+        known = None
+        if query is None:
+            with torch.no_grad():
+                s, mass = self.fold(self.uniform())
+            known = self._split(s), rearrange(mass, "b h w j -> j (h w b)")
+        asked = _maybe(self._split, query)
+        s, mass = ops.attend_in(self._slots.pop(), *self._operator(), asked, j=self.j, known=known)
+        return self._poses(s), self._parents(mass)
 
     def _attend_stored(
         self, query: Poses | None, prior: Tensor | None, weight: PerChild | None, *, detach: bool
     ) -> tuple[Poses, PerParent]:
         if self._stored is None:
-            self._stored = ops.store(self.u, self.w, self.bias, j=self.j, rows=self.rows)
+            whole = self.gathered is None and self.windows.whole
+            u = self.below.pose if whole else self.u
+            self._stored = ops.store(u, self.w, self.bias, j=self.j, rows=self.rows)
         return ops.attend_stored(self._stored, query, prior, weight, lead=self.lead, detach=detach)
 
     def moments(
@@ -239,7 +258,8 @@ class Votes:
         if self._columns is None and self.gathered is not None:
             self._columns = rearrange(self.gathered, "b h w i (a x) -> i x a (h w b)", a=self.rows)
         elif self._columns is None:
-            self._columns = self.windows.columns(self.below.pose, self.rows)
+            turned = ops.turned(rearrange(self.below.pose, "b h w n d -> b (h w n d)"))
+            self._columns = self.windows.columns(turned, self.rows)
         self._columns = self._columns.contiguous()
         bias = None if self.bias is None else rearrange(self.bias, "j (a y) -> j y a 1", a=self.rows)
         return self._columns, self.w, bias

@@ -153,16 +153,21 @@ class Windows(nn.Module):
         found = flat.index_select(1, self.index.flatten())
         return rearrange(found, "b (h w k) n ... -> b h w (k n) ...", h=h, w=w)
 
-    def columns(self, t: Float[Tensor, "b h w n d"], rows: int) -> Float[Tensor, "i x a m"]:
-        """The same children as the passes of `torchcaps.ops` want them: instances (h2 w2 b) last, rows of d apart."""
-        flat = rearrange(t, "b h w n (a x) -> (h w) n x a b", a=rows)
+    def columns(self, t: Float[Tensor, "hwnd b"], rows: int) -> Float[Tensor, "i x a m"]:
+        """The children as the passes of `torchcaps.ops` want them: instances (h2 w2 b) last, rows of d apart.
+
+        Args:
+            t: the capsules of the grid, images last.
+            rows: of a pose.
+        """
+        flat = rearrange(t, "(p n d) b -> p n d b", p=self.grid[0] * self.grid[1], n=self.n)
         if self.whole:
-            return rearrange(flat, "p n x a b -> (p n) x a b")
+            return rearrange(flat, "p n (a x) b -> (p n) x a b", a=rows)
         if self.missing is not None:
             flat = torch.cat([flat, torch.zeros_like(flat[:1])])
         # Whole positions are picked first, in long runs, and then brought into order.
-        found = flat.contiguous().index_select(0, rearrange(self.index, "h w k -> (k h w)"))
-        return rearrange(found, "(k p) n x a b -> (k n) x a (p b)", k=self.index.shape[-1])
+        found = flat.index_select(0, rearrange(self.index, "h w k -> (k h w)"))
+        return rearrange(found, "(k p) n (a x) b -> (k n) x a (p b)", k=self.index.shape[-1], a=rows)
 
     def compete(self, logits: Float[Tensor, "b h w i j"]) -> Float[Tensor, "b h w i j"]:
         """Softmax over every parent a child can reach, in all the windows it belongs to (Hinton et al. 2018)."""

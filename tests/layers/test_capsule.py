@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torchcaps import ops
 from torchcaps.functional import length, squash
 from torchcaps.layers import CapsuleLayer
 from torchcaps.routing import ROUTINGS, Dynamic, Uniform
@@ -89,8 +90,10 @@ def test_translating_the_input_translates_the_capsules(name):
 @pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
 @pytest.mark.parametrize("geometry", [{"window": 3}, {"window": 3, "padding": 1, "stride": 2}, {}], ids=str)
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 4), (2, 3, 1), (2, 3, 4), "one number"], ids=str)
-def test_folding_is_combining(rows, weighted, geometry, shape):
+@pytest.mark.parametrize("gathered", [False, True], ids=["convolved", "gathered"])
+def test_folding_is_combining(rows, weighted, geometry, shape, gathered, monkeypatch):
     """Couplings without a batch axis fold into the weights and give what the dense ones give."""
+    monkeypatch.setattr(ops, "worth_gathering", lambda w, **sizes: gathered)
     layer = CapsuleLayer(CapsShape((4, 5), 2, 4), 3, 4, rows=rows, vote_bias=True, **geometry).double()
     votes = layer.votes(children(layer.shape_in))
     grid, i = layer.shape_out.grid, layer.windows.i
@@ -105,6 +108,33 @@ def test_folding_is_combining(rows, weighted, geometry, shape):
     parts = [votes.combine(dense[..., k])[..., k if d > 1 else slice(None)] for k in range(d)]
     torch.testing.assert_close(folded, torch.stack(parts, -1) if d > 1 else parts[0])
     torch.testing.assert_close(mass, dense.sum(3).mean(-1))
+
+
+@pytest.mark.parametrize("images", [2, 3])
+def test_windows_are_gathered_where_they_are_no_larger_than_the_maps(images, monkeypatch):
+    """Then no convolution lays the maps out anew; gradients are the same."""
+    layer = CapsuleLayer(CapsShape((4, 5), 2, 4), 3, 4, window=3).double()  # six windows, twelve columns
+    below = children(layer.shape_in, images)
+    below.pose.requires_grad_()
+    convolve, convolved, found = ops.convolve, [], []
+    monkeypatch.setattr(ops, "convolve", lambda *args, **options: convolved.append(1) or convolve(*args, **options))
+    for worth in (ops.worth_gathering, lambda w, **sizes: False):
+        monkeypatch.setattr(ops, "worth_gathering", worth)
+        votes = layer.votes(below)
+        s, _ = votes.fold(votes.uniform())
+        found.append([s, *torch.autograd.grad(s.square().sum(), [below.pose, layer.weight])])
+    assert len(convolved) == images - 1
+    for gathered, other in zip(*found, strict=True):
+        torch.testing.assert_close(gathered, other)
+
+
+def test_neither_a_compiler_nor_a_card_is_asked_how_many_windows_there_are(monkeypatch):
+    maps = torch.zeros(9, 4, 12)
+    assert ops.worth_gathering(maps, instances=6, rows=2)
+    assert not ops.worth_gathering(maps, instances=7, rows=2)
+    assert not ops.worth_gathering(maps.to("meta"), instances=1, rows=1)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert not ops.worth_gathering(maps, instances=1, rows=1)
 
 
 @each_routing

@@ -26,8 +26,7 @@ each = pytest.mark.parametrize("routing", OPS)
 def _native(monkeypatch):
     if native.status() != "native":
         pytest.skip(f"here serves {native.status()}")
-    for limit in ("FEW", "TINY"):  # these networks are so small that their votes would be stored
-        monkeypatch.setattr(stored, limit, 0)
+    monkeypatch.setattr(stored, "TINY", 0)  # these networks are so small that their votes would be stored
 
 
 class Calls(TorchDispatchMode):
@@ -62,7 +61,7 @@ def subject(routing):
 def train_on_half(rank, folder):
     """One of two processes: gradients of the half of the images that is its own, averaged with the other's."""
     torch.set_num_threads(1)
-    stored.FEW = stored.TINY = 0
+    stored.TINY = 0
     store = distributed.FileStore(str(folder / "store"), 2)
     distributed.init_process_group("gloo", store=store, rank=rank, world_size=2, timeout=timedelta(seconds=60))
     for routing in OPS:

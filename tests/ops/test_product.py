@@ -1,16 +1,17 @@
 """Products whose large results lie in huge pages: the same numbers and gradients, made once and in order."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchcaps.ops import keep, multiply, pages
+from torchcaps.ops import multiply, native, pages, store
 from torchcaps.ops import product as products
 from torchcaps.ops.ordinary import ordinary
-from torchcaps.ops.pages import PAGE, in_huge_pages
+from torchcaps.ops.pages import MAPPED, PAGE, in_huge_pages, room
 from torchcaps.ops.product import product
 
 
@@ -77,24 +78,24 @@ def test_what_torch_must_see_through_is_torchs_own(all_is_large):
     torch.testing.assert_close(torch.func.vmap(product, (0, None))(left[:, None], right)[:, 0], left @ right)
 
 
-def test_kept_votes_have_two_gradients_again(all_is_large):
-    u, w = torch.randn(4, 6, 2, 3, dtype=torch.float64), torch.randn(4, 6, 10, dtype=torch.float64)
+def test_stored_votes_have_two_gradients_again(all_is_large):
+    u, w = torch.randn(3, 4, 12, dtype=torch.float64), torch.randn(4, 6, 10, dtype=torch.float64)
 
     def naive(u, w):
-        return torch.einsum("ixam,ixv->ivam", u, w)
+        return torch.einsum("miax,ixv->imav", u.reshape(3, 4, 2, 6), w).reshape(4, 3, 2, 5, 2)
 
-    for found, wanted in zip(twice(keep, u, w), twice(naive, u, w), strict=True):
+    made = partial(store, bias=None, j=5, rows=2)
+    for found, wanted in zip(twice(made, u, w), twice(naive, u, w), strict=True):
         torch.testing.assert_close(found, wanted)
 
 
-@pytest.mark.parametrize("form", ["kept", "folded"])
+@pytest.mark.parametrize("form", ["stored", "folded"])
 def test_the_gradient_of_the_maps_is_made_once_and_never_copied(form, all_is_large):
     """Neither zeros around a part nor a turn of axes: maps may have a hundred megabytes."""
-    u, w = torch.randn(50, 8, 1, 4, requires_grad=True), torch.randn(50, 8, 30, requires_grad=True)
-    if form == "kept":
-        out = keep(u, w)
+    poses, w = torch.randn(4, 1, 1, 50, 8, requires_grad=True), torch.randn(50, 8, 30, requires_grad=True)
+    if form == "stored":
+        out = store(poses, w, None, j=3, rows=1)
     else:
-        poses = torch.randn(4, 1, 1, 50, 8, requires_grad=True)
         out = multiply(poses, w, torch.full((1, 1, 1, 1, 1), 0.1), j=3, rows=1)
     with Made(w.numel()) as made:
         out.sum().backward()
@@ -134,3 +135,22 @@ def test_the_advice_reaches_the_system():
             assert "hg" in line.split()
             return
     raise AssertionError("no such memory")
+
+
+def test_the_memory_of_a_very_large_result_is_used_again():
+    if native.status() != "native":
+        pytest.skip(f"here serves {native.status()}")
+    like = torch.ones(1)
+    sizes = MAPPED // 4 // 8, 8
+    first = room(sizes, like)
+    assert (first.shape, first.dtype) == (sizes, torch.float32)
+    where, view = first.data_ptr(), first[1:].fill_(1)
+    del first
+    others = [room(sizes, like).zero_() for _ in range(3)]
+    assert all(other.data_ptr() != where for other in others)  # part of the first is still there
+    assert view.sum() == view.numel()
+    del view
+    again = room(sizes, like)
+    assert again.data_ptr() == where
+    assert again[1:].eq(1).all()  # else the system gave it back, filled with zeros
+    assert room((2, 3), like.double()).dtype == torch.float64

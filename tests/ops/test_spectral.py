@@ -350,7 +350,7 @@ def test_the_model_of_costs_takes_it_where_it_wins():
     assert price(CAPSNET, (10, 10), KEPT) < price(CAPSNET, (10, 10), INFER) < price(CAPSNET, (10, 10), TRAIN)
 
 
-@pytest.mark.parametrize("kernel", [(1, 9), (9, 1), (4, 9), (9, 4)])
+@pytest.mark.parametrize("kernel", [(1, 9), (9, 1), (2, 9), (9, 2)])
 def test_a_kernel_that_is_short_along_either_axis_is_not_transformed(kernel):
     for uses in (TRAIN, INFER, KEPT):
         assert transform(CAPSNET._replace(kernel=kernel), uses) is None

@@ -56,7 +56,6 @@ def test_no_iterations_are_refused():
 @pytest.mark.parametrize("few", [0, 1 << 16], ids=["folded", "stored"])
 def test_detached_couplings_of_a_learned_prior_are_constants(few, monkeypatch):
     """Also in the first iteration, in which they are the same for every image: nothing reaches the prior."""
-    monkeypatch.setattr(stored, "FEW", 0)
     monkeypatch.setattr(stored, "TINY", few)
     for detach in (False, True):
         routing = partial(Dynamic, prior=True, iters=1, detach=detach)

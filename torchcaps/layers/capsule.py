@@ -83,7 +83,8 @@ class CapsuleLayer(nn.Module):
 
     def route(self, below: Capsules, record: Record = "none") -> list[State]:
         """The states of as many iterations as the routing asks for; without `record="all"` the last one only."""
-        votes, iters = self.votes(below), self.routing.iters
+        iters = self.routing.iters
+        votes = self.votes(below, steps=iters)
         states: list[State] = []
         for t in range(iters):
             before = states[-1] if states else None
@@ -96,8 +97,8 @@ class CapsuleLayer(nn.Module):
             return self.weight
         return repeat(self.weight, "n x jy -> (k n) x jy", k=self.windows.i // self.weight.shape[0])
 
-    def votes(self, below: Capsules) -> Votes:
-        """What the children say to every parent position."""
+    def votes(self, below: Capsules, *, steps: int = 1) -> Votes:
+        """What the children say to every parent position, for so many iterations to listen to."""
         if below.pose.shape[1:] != (*self.shape_in.grid, self.shape_in.n, self.shape_in.d):
             raise ValueError(
                 f"the layer was built for {self.shape_in} but is given capsules of shape "
@@ -107,7 +108,7 @@ class CapsuleLayer(nn.Module):
             below = Capsules(*(t.to(self.weight.dtype) for t in below))
             gathered = _scramble(self.windows.gather(below.pose)) if self.compat == "apple" else None
             n, grid_wide = self.shape_out.n, self.competition == "grid"
-            return Votes(below, self.maps(), self.bias, n, self.rows, self.windows, grid_wide, gathered)
+            return Votes(below, self.maps(), self.bias, n, self.rows, self.windows, grid_wide, gathered, steps)
 
     def step(self, votes: Votes, state: State | None, t: int, *, record: bool = False) -> State:
         """One iteration of the routing; with `record`, its couplings stay in the state."""

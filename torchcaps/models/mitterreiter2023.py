@@ -81,6 +81,6 @@ def _convolutions(in_chans: int, width: float, last: int) -> nn.Sequential:
     modules: list[nn.Module] = []
     middle = widen(64, width)
     for channels, kernel, stride in ((widen(32, width), 5, 1), (middle, 3, 1), (middle, 3, 1), (last, 3, 2)):
-        modules += [nn.Conv2d(in_chans, channels, kernel, stride), nn.ReLU(), nn.BatchNorm2d(channels)]
+        modules += [Convolution(in_chans, channels, kernel, stride), nn.ReLU(), nn.BatchNorm2d(channels)]
         in_chans = channels
     return nn.Sequential(*modules)

@@ -8,15 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from torchcaps.ops import native, operators, triton
 from torchcaps.ops.attend import attend as plain_attend
-from torchcaps.ops.fold import convolve, multiply
+from torchcaps.ops.fold import convolve, multiply, worth_gathering
+from torchcaps.ops.iterations import LEAST, Slot, attend_in, slots
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
-from torchcaps.ops.stored import attend_stored, keep, store, worth_keeping, worth_storing
+from torchcaps.ops.stored import Stored, store, worth_storing
+from torchcaps.ops.stored import attend_stored as plain_attend_stored
+from torchcaps.ops.turn import turned
 from torchcaps.ops.votes import Bias, Children, Maps, PerChild, PerPair, PerParent, Poses
 
 _plain = False
@@ -45,6 +49,23 @@ def attend(
     return s, mass
 
 
+def attend_stored(
+    v: Stored,
+    query: Float[Tensor, "b h w j d"] | None,
+    prior: Float[Tensor, "#b #h #w #i j"] | None,
+    weight: Float[Tensor, "b h w i"] | None,
+    *,
+    lead: tuple[int, int, int],
+    detach: bool = False,
+) -> tuple[Float[Tensor, "b h w j d"], Float[Tensor, "b h w j"]]:
+    """What `attend` gives, from votes that are there; `lead` are images, and rows and columns of parents."""
+    if _seen_through(v) or v.dtype not in (torch.float32, torch.float64):
+        return plain_attend_stored(v, query, prior, weight, lead, detach)
+    _load(v.device.type)
+    s, mass = torch.ops.torchcaps.attend_stored.default(v, query, prior, weight, lead, detach)
+    return s, mass
+
+
 def moments(
     u: Children,
     w: Maps,
@@ -64,6 +85,18 @@ def moments(
     given = _whole(u, w, bias, centre, query, precision, prior, weight)
     mass, first, second = torch.ops.torchcaps.moments(*given, j)
     return mass, first, second
+
+
+def worth_merging(*inputs: Tensor | None, steps: int) -> bool:
+    """Whether so many iterations are to have one gradient: some input wants one, and the native passes serve."""
+    given = [t for t in inputs if t is not None]
+    if steps < LEAST or not torch.is_grad_enabled() or not any(t.requires_grad for t in given):
+        return False
+    if _seen_through(given[0]) or torch.compiler.is_compiling():
+        return False
+    device = given[0].device.type
+    _load(device)
+    return _served[device] == "native"
 
 
 @contextmanager
@@ -122,23 +155,28 @@ def _whole(*tensors: Tensor | None) -> list[Tensor | None]:
 
 
 __all__ = [
+    "Slot",
     "attend",
+    "attend_in",
     "attend_stored",
     "combine",
     "convolve",
-    "keep",
     "moments",
     "moments_of",
     "multiply",
     "native",
     "operators",
     "plain_attend",
+    "plain_attend_stored",
     "plain_moments",
     "plainly",
     "score",
+    "slots",
     "status",
     "store",
     "triton",
-    "worth_keeping",
+    "turned",
+    "worth_gathering",
+    "worth_merging",
     "worth_storing",
 ]

@@ -1,5 +1,6 @@
 """Σ_i c_ij û_ij, without the votes' bias, for couplings that no image changes: they fold into the maps."""
 
+import torch
 from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
@@ -10,6 +11,18 @@ from torchcaps.ops.product import product
 Pair = tuple[int, int]
 Couplings = Float[Tensor, "#h #w #i #j #d"]
 Poses = Float[Tensor, "b h w j d"]
+
+
+def worth_gathering(w: Float[Tensor, "i x jy"], *, instances: int, rows: int) -> bool:
+    """Whether the children of all windows take no more memory than the maps.
+
+    Then their one product saves what a convolution costs a processor besides: maps laid out anew, forward and back. A
+    compiler may not ask, for the answer would fix the batch.
+
+    >>> [worth_gathering(torch.zeros(144, 64, 1024), instances=m, rows=1) for m in (1024, 1025)]
+    [True, False]
+    """
+    return w.device.type == "cpu" and not torch.compiler.is_compiling() and instances * rows <= w.shape[2]
 
 
 def convolve(

@@ -1,4 +1,4 @@
-"""Products of large matrices: torch makes their results in small pages, and the gradient of a turned matrix turned."""
+"""Products of large matrices: torch makes their results, and their gradients, in small pages."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from torchcaps.ops.ordinary import ordinary
-from torchcaps.ops.pages import LARGE, in_huge_pages
+from torchcaps.ops.pages import LARGE, room
 
 
 def product(left: Float[Tensor, "*b n k"], right: Float[Tensor, "*#b k m"]) -> Float[Tensor, "*b n m"]:
@@ -35,16 +35,10 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, Tensor | None]:
         left, right = ctx.saved_tensors
         of_left, of_right = ctx.needs_input_grad
-        d_left = _laid_out_as(left, g, right.mT) if of_left else None
-        return d_left, _laid_out_as(right, left.mT, g) if of_right else None
-
-
-def _laid_out_as(whose: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """left @ right, the gradient of a tensor, turned where that is, so that nobody has to turn it back."""
-    return _matmul(left, right) if whose.is_contiguous() else _matmul(right.mT, left.mT).mT
+        return _matmul(g, right.mT) if of_left else None, _matmul(left.mT, g) if of_right else None
 
 
 def _matmul(left: Tensor, right: Tensor) -> Tensor:
     if torch.is_grad_enabled():  # a gradient that is to be differentiated again
         return left @ right
-    return torch.matmul(left, right, out=in_huge_pages(left.new_empty(*left.shape[:-1], right.shape[-1])))
+    return torch.matmul(left, right, out=room((*left.shape[:-1], right.shape[-1]), left))

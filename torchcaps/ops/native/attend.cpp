@@ -2,7 +2,6 @@
 // the cache. The plain pass in torchcaps/ops/attend.py states the same in torch; the tests hold the two together.
 #include <torch/library.h>
 
-#include "pages.h"
 #include "tiles.h"
 
 namespace torchcaps {
@@ -81,7 +80,7 @@ void backward(const Sizes& s, const Inputs<T>& in, const T* query, const T* g_su
   constexpr bool made = Tile<T, A, X, Y>::kMade;
   const Shape<A, X, Y> shape(s);
   const int64_t few = children_at_once(s), n = Group::size<T>(s, 3 + few), p = s.poses(), a_ = shape.a();
-  const int64_t numbers = Tile<T, A, X, Y>::numbers(s);
+  const int64_t numbers = Tile<T, A, X, Y>::numbers(s), per = p / s.j;
   Scratch<T> scratch((3 + few) * n * p + p + 2 * few * s.j + (n + 1) * numbers + n * s.a * Lanes<T>::n);
   Vec<T>*queries = scratch.take(n * p), *d_queries = scratch.take(n * p), *gs = scratch.take(n * p);
   Vec<T>*all_dv = scratch.take(few * n * p), *start = scratch.take(p);
@@ -91,6 +90,7 @@ void backward(const Sizes& s, const Inputs<T>& in, const T* query, const T* g_su
   for (int64_t k = 0; in.bias && k < p; ++k) start[k] = same(in.bias[k]);
   for (Group group{0, 0}; group.end < blocks<T>(s);) {
     group = {group.end, std::min(group.end + n, blocks<T>(s))};
+    const Pulled all{s.j * s.y, p, !group.begin};
     pack(g_sum, gs, s, group);
     if (query) pack(query, queries, s, group);
     std::fill(d_queries, d_queries + n * p, Vec<T>{});
@@ -145,13 +145,13 @@ void backward(const Sizes& s, const Inputs<T>& in, const T* query, const T* g_su
           continue;
         }
         over_columns(shape, columns, [&](int64_t j, int64_t a) {
-          for (int64_t c = 0; c < tile.children; ++c) tile.pull(c, j, a, dvs + c * n * p, du);
+          for (int64_t c = 0; c < tile.children; ++c) tile.pull(c, j, a, dvs + c * n * p + j * per, du);
         });
         tile.give(du, out.u);
       }
-      if constexpr (made) pull_maps(shape, in, i, std::min(few, end - i), group, n, us, all_dv, out.w, turned);
+      if constexpr (made) pull_maps(shape, in, i, std::min(few, end - i), group, n, us, all_dv, 0, all, out.w, turned);
       for (int64_t c = 0; out.bias && c < std::min(few, end - i); ++c) {
-        pull_bias(s, group, all_dv + c * n * p, out.bias);
+        pull_bias(p, group.end - group.begin, all_dv + c * n * p, out.bias);
       }
     }
     if (query) unpack(d_queries, out.query, s, group);
@@ -187,8 +187,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> attend_backward(
   expect_mass("g_mass", g_mass, u, s);
   const Shares shares(u);
   auto empty_like = [&](const OptTensor& t) { return t ? at::empty_like(*t) : at::empty({0}, u.options()); };
-  Tensor du = in_huge_pages(at::empty_like(u)), dw = empty_like(w);
-  if (w) in_huge_pages(dw).zero_();
+  Tensor du = in_huge_pages(at::empty_like(u)), dw = w ? maps_like(*w, s) : at::empty({0}, u.options());
   Tensor dweight = empty_like(weight);
   Tensor dbias = shares.copies(bias), dquery = shares.unset(query), dprior = shares.copies(prior);
   AT_DISPATCH_FLOATING_TYPES(u.scalar_type(), "attend_backward", [&] {

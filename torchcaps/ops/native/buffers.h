@@ -18,12 +18,12 @@ class Buffers {
     return *buffers;
   }
 
-  // The smallest that is large enough, but not four times too large; or a new one.
-  at::Tensor take(int64_t bytes) {
+  // The smallest that is large enough, but not larger than `most`; or a new one.
+  at::Tensor take(int64_t bytes, int64_t most) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       const auto found = free_.lower_bound(bytes);
-      if (found != free_.end() && found->first <= 4 * bytes) {
+      if (found != free_.end() && found->first <= most) {
         at::Tensor buffer = std::move(found->second);
         kept_ -= found->first;
         free_.erase(found);
@@ -58,17 +58,32 @@ class Buffers {
 class Borrowed {
  public:
   Borrowed(int64_t numbers, const at::Tensor& like)
-      : buffer_(Buffers::all().take(std::max<int64_t>(1, numbers * like.element_size()))),
+      : buffer_(take(std::max<int64_t>(1, numbers * like.element_size()))),
         tensor(at::from_blob(buffer_.data_ptr(), {numbers}, like.options())) {}
   ~Borrowed() { Buffers::all().give(std::move(buffer_)); }
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
 
  private:
+  static at::Tensor take(int64_t bytes) { return Buffers::all().take(bytes, 4 * bytes); }
   at::Tensor buffer_;
 
  public:
   const at::Tensor tensor;
 };
+
+// An empty tensor for a result. One so large that the allocator would go to the system for it, and give it back when it
+// is freed, gives its memory to the next such result instead.
+inline at::Tensor result(at::IntArrayRef sizes, const at::Tensor& like) {
+  constexpr int64_t kLarge = int64_t(1) << 25;  // above it glibc maps memory for each request
+  const int64_t bytes = c10::multiply_integers(sizes) * like.element_size();
+  if (bytes < kLarge) return in_huge_pages(at::empty(sizes, like.options()));
+  at::Tensor buffer = Buffers::all().take(bytes, bytes + bytes / 8);
+  void* const data = buffer.data_ptr();
+  const auto give = [buffer = std::move(buffer)](void*) mutable { Buffers::all().give(std::move(buffer)); };
+  return at::from_blob(data, sizes, give, like.options());
+}
+
+inline at::Tensor result_like(const at::Tensor& t) { return result(t.sizes(), t); }
 
 }  // namespace torchcaps

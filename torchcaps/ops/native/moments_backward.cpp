@@ -3,7 +3,6 @@
 #include <torch/library.h>
 
 #include "moments.h"
-#include "pages.h"
 
 namespace torchcaps {
 namespace {
@@ -63,7 +62,7 @@ void backward(const Sizes& s, const Inputs<T>& in, const Parents<T>& of, const T
               const T* g_second, int64_t begin, int64_t end, const Gradients<T>& out) {
   const Shape<A, X, Y> shape(s);
   const int64_t few = children_at_once(s), n = Group::size<T>(s, 8 + few), p = s.poses(), a_ = shape.a();
-  const int64_t numbers = Tile<T, A, X, Y>::numbers(s);
+  const int64_t numbers = Tile<T, A, X, Y>::numbers(s), per = p / s.j;
   Scratch<T> scratch(Poses<T>::room(s, n) + Sums<T>::room(s, n) + (2 + few) * n * p + 2 * few * s.j +
                      (n + 1) * numbers + n * s.a * Lanes<T>::n);
   Poses<T> all_poses(scratch, s, n);
@@ -74,6 +73,7 @@ void backward(const Sizes& s, const Inputs<T>& in, const Parents<T>& of, const T
   Vec<T>* turned = scratch.take(n * s.a * Lanes<T>::n);
   for (Group group{0, 0}; group.end < blocks<T>(s);) {
     group = {group.end, std::min(group.end + n, blocks<T>(s))};
+    const Pulled all{s.j * s.y, p, !group.begin};
     all_poses.fill(in, of, s, group);
     all_sums.clear(s, n);
     pack(g_first, firsts, s, group);
@@ -157,12 +157,12 @@ void backward(const Sizes& s, const Inputs<T>& in, const Parents<T>& of, const T
           if constexpr (!Fixed) lxx.to(sums.lxx + k, a_);
         };
         over_columns(shape, columns, [&](int64_t j, int64_t a) {
-          for (int64_t c = 0; c < tile.children; ++c) tile.pull(c, j, a, dvs + c * n * p, du);
+          for (int64_t c = 0; c < tile.children; ++c) tile.pull(c, j, a, dvs + c * n * p + j * per, du);
         });
         if constexpr (Fixed) tile.pull_softmax(r, dr, out.weight, out.prior);
         tile.give(du, out.u);
       }
-      pull_maps(shape, in, i, std::min(few, end - i), group, n, us, all_dv, out.w, turned);
+      pull_maps(shape, in, i, std::min(few, end - i), group, n, us, all_dv, 0, all, out.w, turned);
     }
     all_sums.give(of, all_poses, s, group, out);
   }
@@ -185,7 +185,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> momen
   expect_poses("g_first", g_first, u, s);
   expect_poses("g_second", g_second, u, s);
   const Shares shares(u);
-  Tensor du = in_huge_pages(at::empty_like(u)), dw = in_huge_pages(at::empty_like(w)).zero_();
+  Tensor du = in_huge_pages(at::empty_like(u)), dw = maps_like(w, s);
   Tensor dweight = weight ? at::empty_like(*weight) : at::empty({0}, u.options());
   Tensor dbias = shares.copies(bias), dprior = shares.copies(prior), dcentre = shares.unset(centre);
   Tensor dquery = shares.unset(query), dprecision = shares.unset(precision);

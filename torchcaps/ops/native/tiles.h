@@ -37,20 +37,24 @@ struct Columns {
 // are done; `done(j, a)` after a row.
 constexpr auto kNothing = [](int64_t, int64_t) {};
 template <int A, int X, int Y, typename Each, typename Done = decltype(kNothing)>
-inline void over_columns(const Shape<A, X, Y>& shape, Each each, Done done = kNothing) {
+inline void over_parent(const Shape<A, X, Y>& shape, int64_t j, Each each, Done done = kNothing) {
   const int64_t a_ = shape.a(), y_ = shape.y();
-  for (int64_t j = 0; j < shape.s.j; ++j) {
-    for (int64_t a = 0; a < a_; ++a) {
-      int64_t y = 0;
-      for (; y + kColumns <= y_; y += kColumns) {
-        each((j * y_ + y) * a_ + a, j, y, a, std::integral_constant<int64_t, kColumns>{});
-      }
-      if constexpr (Y % kColumns || !Y) {
-        for (; y < y_; ++y) each((j * y_ + y) * a_ + a, j, y, a, std::integral_constant<int64_t, 1>{});
-      }
-      done(j, a);
+  for (int64_t a = 0; a < a_; ++a) {
+    int64_t y = 0;
+    for (; y + kColumns <= y_; y += kColumns) {
+      each((j * y_ + y) * a_ + a, j, y, a, std::integral_constant<int64_t, kColumns>{});
     }
+    if constexpr (Y % kColumns || !Y) {
+      for (; y < y_; ++y) each((j * y_ + y) * a_ + a, j, y, a, std::integral_constant<int64_t, 1>{});
+    }
+    done(j, a);
   }
+}
+
+// The same for all parents.
+template <int A, int X, int Y, typename Each, typename Done = decltype(kNothing)>
+inline void over_columns(const Shape<A, X, Y>& shape, Each each, Done done = kNothing) {
+  for (int64_t j = 0; j < shape.s.j; ++j) over_parent(shape, j, each, done);
 }
 
 template <typename T, int A, int X, int Y>
@@ -122,12 +126,12 @@ struct Tile {
     for (int64_t n = 0; n < N; ++n) store(d_u + at(c, j, y + n, a), dv[n], count);
   }
 
-  // Adds to child c's gradient du, laid out like us, what comes from row a of that of its vote for parent j.
+  // Adds to child c's gradient du, laid out like us, what comes from row a of the gradient dv of its vote for parent j.
   void pull(int64_t c, int64_t j, int64_t a, const Vec<T>* dv, Vec<T>* du) const {
     constexpr int64_t kRows = X <= 0 || X > 8 ? 8 : X;  // of a map, at a time
     const int64_t a_ = shape.a(), x_ = shape.x(), y_ = shape.y(), row = shape.s.j * y_;
     const T* w = maps(c, j, 0);
-    dv += j * y_ * a_ + a;
+    dv += a;
     du += c * x_ * a_ + a;
     auto rows = [&](int64_t x, auto height) {
       Columns<T, height, A> sums(du + x * a_, a_);
@@ -176,19 +180,26 @@ struct Tile {
   }
 };
 
+// Gradients of votes for some parents: how many numbers of them a row of a pose has in all, how many vectors lie between
+// those of two blocks of instances, and whether what they give to the maps is the first that arrives there.
+struct Pulled {
+  int64_t columns, stride;
+  bool first;
+};
+
 // Adds to the gradients of a child's maps the sums of u dv over rows and n blocks of instances; a block of children is
 // `stride` vectors.
 template <typename T, int A, int X, int Y>
 inline void pull_map(const Shape<A, X, Y>& shape, int64_t n, const Vec<T>* us, int64_t stride, const Vec<T>* dvs,
-                     T* d_map) {
-  const int64_t a_ = shape.a(), x_ = shape.x(), row = shape.s.j * shape.y(), p = shape.s.poses();
+                     const Pulled& of, T* d_map) {
+  const int64_t a_ = shape.a(), x_ = shape.x(), row = shape.s.j * shape.y();
   auto corner = [&](int64_t x, auto height, int64_t k, auto width) {
     constexpr int64_t r_ = height, c_ = width, lanes = Lanes<T>::n, room = (r_ * c_ + lanes - 1) / lanes * lanes;
     Vec<T> sums[room] = {};
     for (int64_t block = 0; block < n; ++block) {
 #pragma GCC unroll 4
       for (int64_t a = 0; a < a_; ++a) {
-        const Vec<T>*u = us + block * stride + x * a_ + a, *dv = dvs + block * p + k * a_ + a;
+        const Vec<T>*u = us + block * stride + x * a_ + a, *dv = dvs + block * of.stride + k * a_ + a;
 #pragma GCC unroll 4
         for (int64_t r = 0; r < r_; ++r) {
 #pragma GCC unroll 4
@@ -200,14 +211,17 @@ inline void pull_map(const Shape<A, X, Y>& shape, int64_t n, const Vec<T>* us, i
 #pragma GCC unroll 16
     for (int64_t at = 0; at < room; at += lanes) store(found + at, totals<T>(sums + at), lanes);
     for (int64_t r = 0; r < r_; ++r) {
-      for (int64_t c = 0; c < c_; ++c) d_map[(x + r) * row + k + c] += found[r * c_ + c];
+      T* dw = d_map + (x + r) * row + k;
+      for (int64_t c = 0; c < c_; ++c) dw[c] = of.first ? found[r * c_ + c] : dw[c] + found[r * c_ + c];
     }
   };
   auto rows = [&](int64_t x, auto height) {
     int64_t k = 0;
-    for (; k + kColumns <= row; k += kColumns) corner(x, height, k, std::integral_constant<int64_t, kColumns>{});
+    for (; k + kColumns <= of.columns; k += kColumns) {
+      corner(x, height, k, std::integral_constant<int64_t, kColumns>{});
+    }
     if constexpr (Y % kColumns || !Y) {
-      for (; k < row; ++k) corner(x, height, k, std::integral_constant<int64_t, 1>{});
+      for (; k < of.columns; ++k) corner(x, height, k, std::integral_constant<int64_t, 1>{});
     }
   };
   int64_t x = 0;
@@ -221,16 +235,16 @@ inline void pull_map(const Shape<A, X, Y>& shape, int64_t n, const Vec<T>* us, i
 // are turned, so that their neighbouring numbers lie in a vector. `turned` is room for them.
 template <typename T, int A, int X, int Y>
 inline void pull_map_turned(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, const Group& group,
-                      const Vec<T>* dvs, T* d_map, Vec<T>* turned) {
+                            const Vec<T>* dvs, const Pulled& of, T* d_map, Vec<T>* turned) {
   const Sizes& s = shape.s;
   constexpr int64_t lanes = Lanes<T>::n, kRows = X <= 0 || X > 8 ? 8 : X;  // of a map, at a time
-  const int64_t a_ = shape.a(), x_ = shape.x(), row = s.j * shape.y(), p = s.poses();
-  for (int64_t k = 0; k < row; k += lanes) {
-    const int64_t ks = std::min(lanes, row - k);
+  const int64_t a_ = shape.a(), x_ = shape.x(), row = s.j * shape.y();
+  for (int64_t k = 0; k < of.columns; k += lanes) {
+    const int64_t ks = std::min(lanes, of.columns - k);
     for (int64_t block = 0; block < group.end - group.begin; ++block) {
       for (int64_t a = 0; a < a_; ++a) {
         Vec<T>* t = turned + (block * a_ + a) * lanes;
-        for (int64_t c = 0; c < lanes; ++c) t[c] = c < ks ? dvs[block * p + (k + c) * a_ + a] : Vec<T>{};
+        for (int64_t c = 0; c < lanes; ++c) t[c] = c < ks ? dvs[block * of.stride + (k + c) * a_ + a] : Vec<T>{};
         transpose<T>(t);
       }
     }
@@ -251,7 +265,7 @@ inline void pull_map_turned(const Shape<A, X, Y>& shape, const Inputs<T>& in, in
 #pragma GCC unroll 8
       for (int64_t r = 0; r < r_; ++r) {
         T* dw = d_map + (x + r) * row + k;
-        store(dw, load(dw, ks) + sums[r], ks);
+        store(dw, of.first ? sums[r] : load(dw, ks) + sums[r], ks);
       }
     };
     int64_t x = 0;
@@ -260,20 +274,21 @@ inline void pull_map_turned(const Shape<A, X, Y>& shape, const Inputs<T>& in, in
   }
 }
 
-// The gradients of the maps of `children` children from i, over a group of instances, are added to: us [block][c][x][a]
-// and dvs [c][block][k], with room for n blocks, are the children and the gradients of their votes.
+// What a group of instances gives to the maps of `children` children from i, for the parents from j on that `of` is of:
+// us [block][c][x][a] and dvs [c][block][k], with room for n blocks, are the children and the gradients of their votes.
 template <typename T, int A, int X, int Y>
 inline void pull_maps(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, int64_t children,
-                      const Group& group, int64_t n, const Vec<T>* us, const Vec<T>* dvs, T* d_maps, Vec<T>* turned) {
+                      const Group& group, int64_t n, const Vec<T>* us, const Vec<T>* dvs, int64_t j, const Pulled& of,
+                      T* d_maps, Vec<T>* turned) {
   const Sizes& s = shape.s;
   const int64_t xa = s.x * s.a, blocks = group.end - group.begin;
   for (int64_t c = 0; c < children; ++c) {
-    const Vec<T>* dv = dvs + c * n * s.poses();
-    T* d_map = d_maps + (i + c) * s.x * s.j * s.y;
+    const Vec<T>* dv = dvs + c * n * of.stride;
+    T* d_map = d_maps + (i + c) * s.x * s.j * s.y + j * s.y;
     if (s.x > 2 * s.a * blocks) {
-      pull_map_turned(shape, in, i + c, group, dv, d_map, turned);
+      pull_map_turned(shape, in, i + c, group, dv, of, d_map, turned);
     } else {
-      pull_map(shape, blocks, us + c * xa, children_at_once(s) * xa, dv, d_map);
+      pull_map(shape, blocks, us + c * xa, children_at_once(s) * xa, dv, of, d_map);
     }
   }
 }

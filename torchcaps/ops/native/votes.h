@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "buffers.h"
 #include "lanes.h"
 
 namespace torchcaps {
@@ -122,13 +123,12 @@ struct Group {
   }
 };
 
-// The gradient of the bias, over a group of instances, is added to.
+// The gradient of the bias is added to, for the p numbers of some parents: what n blocks of instances give.
 template <typename T>
-inline void pull_bias(const Sizes& s, const Group& group, const Vec<T>* dvs, T* d_bias) {
-  const int64_t p = s.poses();
+inline void pull_bias(int64_t p, int64_t n, const Vec<T>* dvs, T* d_bias) {
   for (int64_t k = 0; k < p; ++k) {
     Vec<T> sum{};
-    for (int64_t block = 0; block < group.end - group.begin; ++block) sum += dvs[block * p + k];
+    for (int64_t block = 0; block < n; ++block) sum += dvs[block * p + k];
     d_bias[k] += total<T>(sum);
   }
 }
@@ -170,6 +170,12 @@ struct Shares {
     return copies.numel() ? copies.mutable_data_ptr<T>() + k * copies.size(1) : nullptr;
   }
 };
+
+// Room for the gradient of maps. The first group of instances sets it; where there is none, it is zero.
+inline Tensor maps_like(const Tensor& w, const Sizes& s) {
+  const Tensor dw = result_like(w);
+  return s.m ? dw : dw.zero_();
+}
 
 // Rows and columns that the papers use are compiled for; any others run with sizes known at run time.
 #define TORCHCAPS_WITH(A_, X_, Y_, ...)      \

@@ -4,7 +4,9 @@ A kernel of 9×9 with stride 2 is four of 5×5 on a coarser grid, and on that gr
 product of matrices: a third to a seventh of the multiplications. The transforms cost as much for any number of output
 channels or images, so few of either are convolved directly (`torchcaps.ops.spectral.cost`).
 
-`TORCHCAPS_SPECTRAL=0` turns it off, `1` takes it wherever it can be taken.
+Those with very many channels may be one product (`torchcaps.ops.unrolled`).
+
+`TORCHCAPS_SPECTRAL=0` has every convolution direct, `1` takes the spectral way wherever it can be taken.
 """
 
 import os
@@ -17,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from torchcaps.ops import native
+from torchcaps.ops import native, unrolled
 from torchcaps.ops.ordinary import ordinary
 from torchcaps.ops.spectral import operator
 from torchcaps.ops.spectral.cost import Pair, Shape, Uses, transform
@@ -35,7 +37,7 @@ def conv2d(
     padding: Pair,
     kept: Kept,
 ) -> Float[Tensor, "*b o h2 w2"]:
-    """`F.conv2d`, by the faster of the two ways; `kept` is where inference may keep the spectra of `w`.
+    """`F.conv2d`, by the fastest way; `kept` is where inference may keep the spectra of `w`.
 
     >>> x, w = torch.ones(1, 1, 8, 8), torch.ones(1, 1, 5, 5)
     >>> conv2d(x, w, None, (2, 2), (0, 0), Kept())
@@ -60,7 +62,7 @@ def conv2d(
     uses = Uses(of_x=training and x.requires_grad, of_w=training and w.requires_grad, kept=False)
     n = transform(shape, uses, w.element_size(), forced=forced is True)
     if n is None or native.status() != "native":
-        return F.conv2d(x, w, bias, stride, padding)
+        return unrolled.conv2d(x, w, bias, stride, padding)
     return _spectral(x, w, bias, None, stride, padding, n)
 
 

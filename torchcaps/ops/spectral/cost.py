@@ -1,7 +1,7 @@
 """What a convolution costs directly and in the frequency domain, and how its grid is best cut for the latter.
 
 Costs are in operations of a matrix product, measured with one thread: transforming a number to its
-spectrum and back takes as long as a hundred of them, and matrices of few rows are multiplied as if they had more.
+spectrum and back takes as long as seventy of them, and matrices of few rows are multiplied as if they had more.
 """
 
 from functools import lru_cache
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 Pair = tuple[int, int]
 
+SHORTEST = 3  # kernel, along either axis
 SURELY = 1.2  # how many times as fast the spectral way must seem
 CALL = 2e7  # what a call costs beside its work
 PADDED = 16  # rows, columns or depth that a product of matrices has more, as it seems
@@ -63,7 +64,7 @@ def transform(shape: Shape, uses: Uses, bytes_: int = 4, *, forced: bool = False
     >>> transform(capsnet._replace(b=8), Uses(of_x=True, of_w=True, kept=False)) is None
     True
     """
-    if min(shape.kernel) < 5 or min(shape.out) < 1:
+    if min(shape.kernel) < SHORTEST or min(shape.out) < 1:
         return None
     cuts = [n for n in _cuts(shape) if _slots(n) * shape.o * _depth(shape) * bytes_ <= KERNEL_BYTES or forced]
     if not cuts:
@@ -90,7 +91,7 @@ def spectral(shape: Shape, n: Pair, uses: Uses) -> float:
     transformed += 0 if uses.kept else kernel * (1 + uses.of_x + uses.of_w)
     multiplied = 2 * slots * (rows + PADDED) * (depth + PADDED) * (shape.o + PADDED) * (1 + uses.of_x + uses.of_w)
     looked_at = DIGEST * shape.o * shape.c * shape.kernel[0] * shape.kernel[1] if uses.kept else 0
-    return multiplied + transformed * (60 + 4 * max(n)) + looked_at + CALL * (1 + back)
+    return multiplied + transformed * (45 + 3 * max(n)) + looked_at + CALL * (1 + back)
 
 
 def _cuts(shape: Shape) -> list[Pair]:

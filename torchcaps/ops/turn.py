@@ -1,0 +1,31 @@
+"""Turned matrices, whole: torch copies a matrix tile by tile, but a tensor of more axes number by number, past its cache."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from torchcaps.ops.ordinary import ordinary
+
+
+def turned(t: Float[Tensor, "n m"]) -> Float[Tensor, "m n"]:
+    """Columns as rows, in memory too; so is the gradient.
+
+    >>> turned(torch.tensor([[1, 2, 3], [4, 5, 6]])).flatten()
+    tensor([1, 4, 2, 5, 3, 6])
+    """
+    if torch.compiler.is_compiling() or not t.requires_grad or not ordinary(t):
+        return t.T.contiguous()
+    made: Tensor = _Turned.apply(t)  # type: ignore[no-untyped-call]
+    return made
+
+
+class _Turned(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, t: Tensor) -> Tensor:  # noqa: ARG004
+        return t.T.contiguous()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:  # noqa: ARG004
+        return turned(g)
