@@ -31,7 +31,8 @@ def squash(s: Float[Tensor, "*s d"], eps: float = 0.0) -> Float[Tensor, "*s d"]:
     """
     n = _wide(length(s)[..., None])
     n = (n * n + eps).sqrt() if eps else n
-    return s * (n / (1 + n * n)).to(s.dtype) + eps
+    v = s * (n / (1 + n * n)).to(s.dtype)
+    return v + eps if eps else v
 
 
 def squash_exp(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s d"]:
