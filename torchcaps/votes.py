@@ -87,6 +87,12 @@ class Votes:
         """The same votes, for which parents compete inside a window only."""
         return replace(self, grid_wide=False)
 
+    def constant(self) -> "Votes":
+        """The same votes, to which no gradient flows."""
+        below = Capsules(*(t.detach() for t in self.below))
+        bias, gathered = _maybe(Tensor.detach, self.bias), _maybe(Tensor.detach, self.gathered)
+        return replace(self, below=below, w=self.w.detach(), bias=bias, gathered=gathered)
+
     def weight(self, *, weighted: bool = True) -> PerChild | None:
         """How much each child counts: its activation, or one; nothing for those of padding. None if all count one."""
         if self.windows.missing is None:
@@ -113,7 +119,7 @@ class Votes:
         mass = self._mass(c, weight)
         if self.bias is not None:
             s = s + mass * self.bias
-        return s, mass.mean(-1).expand(s.shape[:4])
+        return s, (mass[..., 0] if mass.shape[-1] == 1 else mass.mean(-1)).expand(s.shape[:4])
 
     def combine(self, c: Coupling) -> Poses:
         """Σ_i c_ij û_ij for couplings of each image."""
@@ -197,8 +203,7 @@ class Votes:
         assert self._slots
         known = None
         if query is None:
-            with torch.no_grad():
-                s, mass = self.fold(self.uniform())
+            s, mass = self.constant().fold(self.uniform())
             known = self._split(s), rearrange(mass, "b h w j -> j (h w b)")
         asked = _maybe(self._split, query)
         s, mass = ops.attend_in(self._slots.pop(), *self._operator(), asked, j=self.j, known=known)

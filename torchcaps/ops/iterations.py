@@ -70,7 +70,7 @@ class _Slots(torch.autograd.Function):
         if not left:
             return (None,) * 5
         asked = [parts for parts in left if parts[2] is not None]
-        even = [g_sum for g_sum, _, query in left if query is None]
+        even = [g_sum for g_sum, _, query in left if g_sum is not None and query is None]
         du, dw, d_bias = torch.ops.torchcaps.votes_backward(
             [g_sum for g_sum, _, _ in asked],
             [g_mass for _, g_mass, _ in asked],
@@ -102,7 +102,7 @@ class _Iteration(torch.autograd.Function):
         ctx.j = j
         if known is not None:
             return known
-        s, mass = torch.ops.torchcaps.attend(u, w, bias, query, None, None, j, False)  # noqa: FBT003
+        s, mass = torch.ops.torchcaps.attend(u, w, bias, query, None, None, j, False)
         return s, mass
 
     @staticmethod
@@ -124,8 +124,7 @@ def _query_backward(
     g_sum: Tensor, g_mass: Tensor, u: Tensor, w: Tensor, bias: Tensor | None, query: Tensor, j: int
 ) -> Tensor:
     needed = (False, False, False, True, False, False)
-    found = _pull((g_sum, g_mass), (u, w, bias, query, None, None), needed, j)[3]
-    assert found is not None
+    found: Tensor = _pull((g_sum, g_mass), (u, w, bias, query, None, None), needed, j)[3]
     return found
 
 

@@ -16,11 +16,18 @@ def product(left: Float[Tensor, "*b n k"], right: Float[Tensor, "*#b k m"]) -> F
     >>> product(torch.ones(5, 2, 3), torch.ones(3, 4)).shape
     torch.Size([5, 2, 4])
     """
-    if torch.compiler.is_compiling() or max(left.nbytes, right.nbytes) < LARGE or not ordinary(left, right):
+    if torch.compiler.is_compiling() or not _large(left, right) or not ordinary(left, right):
         return left @ right
     rows = left.flatten(0, -2) if right.ndim == 2 else left
     made: Tensor = _Product.apply(rows, right)  # type: ignore[no-untyped-call]
     return made.reshape(*left.shape[:-1], right.shape[-1])
+
+
+def _large(left: Tensor, right: Tensor) -> bool:
+    """Whether the product is, or a gradient that may be wanted."""
+    if torch.is_grad_enabled() and max(left.nbytes, right.nbytes) >= LARGE:
+        return True
+    return left.nbytes // max(1, left.shape[-1]) * right.shape[-1] >= LARGE
 
 
 class _Product(torch.autograd.Function):

@@ -1,4 +1,4 @@
-"""Turned matrices, whole: torch copies a matrix tile by tile, but a tensor of more axes number by number, past its cache."""
+"""Turned matrices: torch copies a matrix tile by tile, but a tensor of more axes number by number, past its caches."""
 
 from typing import Any
 

@@ -36,8 +36,8 @@ def observe(votes: Votes, belief: Belief | None = None, query: Poses | None = No
     Second moments are taken around the previous mean, since raw ones cancel; any centre gives the same function.
     """
     if belief is None:
-        s, mass = votes.fold(votes.uniform(), weighted=True)
-        centre = (s / mass[..., None].clamp_min(EPS)).detach()
+        s, mass = votes.constant().fold(votes.uniform(), weighted=True)
+        centre = s / mass[..., None].clamp_min(EPS)
         mass, first, second = votes.moments(centre, query=query, weighted=True)
     else:
         centre = belief.centre

@@ -82,8 +82,9 @@ void pull_votes(const Sizes& s, const Inputs<T>& in, const std::vector<Iteration
                      n * s.a * Lanes<T>::n);
   Vec<T>*evens = scratch.take(n * p), *queries = scratch.take(times * n * p), *gs = scratch.take(times * n * p);
   Vec<T>*start = scratch.take(p), *all_r = scratch.take(n * times * pairs), *all_dr = scratch.take(n * times * pairs);
-  Vec<T>*dvs = scratch.take(few * n * per);  // [c][block][y][a], of one parent
-  Vec<T>*us = scratch.take(n * numbers), *dus = scratch.take(n * numbers), *turned = scratch.take(n * s.a * Lanes<T>::n);
+  Vec<T>* dvs = scratch.take(few * n * per);  // [c][block][y][a], of one parent
+  Vec<T>*us = scratch.take(n * numbers), *dus = scratch.take(n * numbers);
+  Vec<T>* turned = scratch.take(n * s.a * Lanes<T>::n);
   std::vector<Tile<T, A, X, Y>> tiles;
   for (int64_t k = 0; in.bias && k < p; ++k) start[k] = same(in.bias[k]);
   for (Group group{0, 0}; group.end < blocks<T>(s);) {
@@ -206,7 +207,8 @@ std::tuple<Tensor, Tensor, Tensor> votes_backward(at::TensorList g_sums, at::Ten
   }
   const Sizes s = sizes_of(u, w, bias, std::nullopt, std::nullopt, j);
   TORCH_CHECK_VALUE(g_sums.size() == queries.size() && g_masses.size() == queries.size(), "there are ",
-                    queries.size(), " queries but gradients of ", g_sums.size(), " sums and ", g_masses.size(), " masses");
+                    queries.size(), " queries, but gradients of ", g_sums.size(), " sums and of ", g_masses.size(),
+                    " masses");
   for (size_t t = 0; t < queries.size(); ++t) {
     expect_poses("query", queries[t], u, s);
     expect_poses("g_sum", g_sums[t], u, s);
