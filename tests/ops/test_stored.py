@@ -2,6 +2,7 @@
 
 import math
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 import torch
@@ -146,6 +147,19 @@ def test_a_layer_routes_few_instances_like_many(name, window, monkeypatch):
     for mine, theirs in zip(*runs, strict=True):
         torch.testing.assert_close(mine, theirs)
     assert len(made) == (name in ("dynamic", "inverted_attention", "self_attention", "self_routing"))
+
+
+def test_children_that_were_gathered_are_stored_as_they_were(monkeypatch):
+    """Also where the window is the grid, whose children are else taken from where they lie."""
+    torch.manual_seed(0)
+    layer = CapsuleLayer(CapsShape((2, 2), 3, 4), 5).double()
+    below = Capsules(torch.randn(2, 2, 2, 3, 4).double(), torch.rand(2, 2, 2, 3).double())
+    gathered, query = torch.randn(2, 1, 1, 12, 4).double(), torch.randn(2, 1, 1, 5, 4).double()
+    runs = []
+    for worth in (ops.worth_storing, lambda w, **sizes: False):
+        monkeypatch.setattr(votes.ops, "worth_storing", worth)
+        runs.append(replace(layer.votes(below), gathered=gathered).attend(query)[0])
+    torch.testing.assert_close(*runs)
 
 
 @pytest.mark.parametrize("name", ROUTINGS)
