@@ -1,5 +1,9 @@
 """Votes that are stored, for few instances, route like those that are not."""
 
+import math
+from contextlib import nullcontext
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -43,6 +47,86 @@ def test_attend_stored_is_attend(b, i, x, a, j, y, biased, queried, prioritised,
         torch.testing.assert_close(mine, theirs)
 
 
+def few_votes(i, lead, a, j, y, dtype=torch.double, given=(True, True, True)):
+    """Votes of some children and instances and, as far as given, a query, a prior of an image, and weights."""
+    torch.manual_seed(0)
+    draw = lambda *shape: torch.randn(*shape, dtype=dtype, requires_grad=True)  # noqa: E731
+    shapes = (*lead, j, a * y), (1, *lead[1:], i, j), (*lead, i)
+    return draw(i, math.prod(lead), a, j, y), *(draw(*s) if g else None for s, g in zip(shapes, given, strict=True))
+
+
+def both_ways(inputs, lead, *, detach=False, of=(0, 1)):
+    """Outputs and gradients of one call, and of plain torch; `of` are the outputs that anybody uses."""
+    leaves, runs = [t for t in inputs if t is not None], []
+    for around in (nullcontext, ops.plainly):
+        with around():
+            outs = ops.attend_stored(*inputs, lead=lead, detach=detach)
+        total = sum((outs[k] * (k + 1.5)).square().sum() for k in of) + 0 * inputs[0].sum()
+        grads = torch.autograd.grad(total, leaves, allow_unused=True, materialize_grads=True)
+        runs.append([*outs, *grads])
+    return zip(*runs, strict=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 40),
+    st.tuples(*[st.integers(1, 3)] * 3),
+    *[st.integers(1, high) for high in (3, 20, 35)],
+    st.tuples(*[st.booleans()] * 3),
+    st.booleans(),
+    st.sampled_from([(0, 1), (0,), (1,)]),
+)
+def test_one_call_does_what_plain_torch_does(i, lead, a, j, y, given, detach, of):
+    """However many children, parents and numbers of a pose fill a vector, or do not."""
+    for mine, theirs in both_ways(few_votes(i, lead, a, j, y, given=given), lead, detach=detach, of=of):
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize(("i", "j", "y"), [(16, 16, 8), (512, 10, 16), (1, 20, 1), (37, 5, 12)])
+def test_in_single_precision_and_with_several_threads(i, j, y):
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        for mine, theirs in both_ways(few_votes(i, (8, 1, 1), 1, j, y, torch.float32), (8, 1, 1)):
+            torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=1e-4 * theirs.abs().max().item())
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("detach", [False, True])
+def test_gradcheck_of_both_orders(detach):
+    inputs = few_votes(3, (2, 1, 1), 2, 3, 2)
+    call = lambda *tensors: ops.attend_stored(*tensors, lead=(2, 1, 1), detach=detach)  # noqa: E731
+    assert detach or torch.autograd.gradcheck(call, inputs)
+    runs = [second_order(around, inputs, detach=detach) for around in (nullcontext, ops.plainly)]
+    for mine, theirs in zip(*runs, strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+def second_order(around, inputs, *, detach):
+    """The gradient of a gradient's length, where the query depends on the votes itself."""
+    v, query, *others = inputs
+    with around():
+        s, mass = ops.attend_stored(v, query * v.sum(), *others, lead=(2, 1, 1), detach=detach)
+    first = torch.autograd.grad(s.square().sum() + mass.square().sum(), inputs, create_graph=True, allow_unused=True)
+    length = sum(g.square().sum() for g in first if g is not None)
+    return torch.autograd.grad(length, inputs, allow_unused=True, materialize_grads=True)
+
+
+def test_half_precision_is_plain_torchs():
+    for mine, theirs in both_ways(few_votes(3, (2, 1, 1), 1, 3, 4, torch.bfloat16), (2, 1, 1)):
+        assert torch.equal(mine, theirs)
+
+
+def test_votes_and_queries_of_other_shapes_are_refused():
+    if ops.status() != "native":
+        pytest.skip(ops.status())
+    v, query, prior, weight = few_votes(3, (2, 1, 1), 1, 3, 4)
+    for wrong in ((v, query[:1], prior, weight), (v[:, :1], query, prior, weight), (v.mT, query, prior, weight)):
+        with pytest.raises(RuntimeError, match="must be"):
+            torch.ops.torchcaps.attend_stored(*wrong, (2, 1, 1), False)
+
+
 @pytest.mark.parametrize("name", ROUTINGS)
 @pytest.mark.parametrize("window", [None, 2])
 def test_a_layer_routes_few_instances_like_many(name, window, monkeypatch):
@@ -64,6 +148,19 @@ def test_a_layer_routes_few_instances_like_many(name, window, monkeypatch):
     for mine, theirs in zip(*runs, strict=True):
         torch.testing.assert_close(mine, theirs)
     assert len(made) == (name in ("dynamic", "inverted_attention", "self_attention", "self_routing"))
+
+
+def test_children_that_were_gathered_are_stored_as_they_were(monkeypatch):
+    """Also where the window is the grid, whose children are else taken from where they lie."""
+    torch.manual_seed(0)
+    layer = CapsuleLayer(CapsShape((2, 2), 3, 4), 5).double()
+    below = Capsules(torch.randn(2, 2, 2, 3, 4).double(), torch.rand(2, 2, 2, 3).double())
+    gathered, query = torch.randn(2, 1, 1, 12, 4).double(), torch.randn(2, 1, 1, 5, 4).double()
+    runs = []
+    for worth in (ops.worth_storing, lambda w, **sizes: False):
+        monkeypatch.setattr(votes.ops, "worth_storing", worth)
+        runs.append(replace(layer.votes(below), gathered=gathered).attend(query)[0])
+    torch.testing.assert_close(*runs)
 
 
 @pytest.mark.parametrize("name", ROUTINGS)

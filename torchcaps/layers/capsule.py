@@ -126,6 +126,8 @@ class CapsuleLayer(nn.Module):
 
 def _full_precision(like: Tensor) -> AbstractContextManager[None]:
     """Autocast off, where it is on; there is none on the meta device."""
+    if not torch._C._is_any_autocast_enabled():  # one call, since small networks pay for calls
+        return nullcontext()
     kind = like.device.type
     on = torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
     return torch.autocast(kind, enabled=False) if on else nullcontext()

@@ -90,6 +90,7 @@ def attend_stored(
 
 # Plain torch with torch's own gradients, but for CPUs with a compiler: there it is one call.
 LIBRARY.define(
-    "attend_stored(Tensor v, Tensor? query, Tensor? prior, Tensor? weight, int[3] lead, bool detach) -> (Tensor, Tensor)"
+    "attend_stored(Tensor v, Tensor? query, Tensor? prior, Tensor? weight, int[3] lead, bool detach)"
+    " -> (Tensor, Tensor)"
 )
 LIBRARY.impl("attend_stored", attend_stored, "CompositeImplicitAutograd")

@@ -149,10 +149,10 @@ void forward(const Few& s, const T* votes, const T* query, Strided<T> prior, Str
   for (int64_t i = 0; i < s.i; i += Block<T>::n) {
     for (int64_t m = begin; m < end; ++m) {
       const Block<T> block(s, i, m);
-      std::fill(c, c + s.j, Vec<T>{});
+      std::fill(c, c + s.j, query || prior ? Vec<T>{} : same(T(1) / s.j));  // a child without preference
       if (prior) block.of(prior, c);
       if (query) block.agree(votes, query, c);
-      softmax<T>(c, s.j);
+      if (query || prior) softmax<T>(c, s.j);
       if (couplings) std::memcpy(block.couplings(couplings), c, s.j * kBytes);
       const Vec<T> share = block.of(weight);
       for (int64_t j = 0; j < s.j; ++j) masses[(m - begin) * s.j + j] += c[j] *= share;

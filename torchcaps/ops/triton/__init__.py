@@ -16,7 +16,7 @@ log = logging.getLogger("torchcaps")
 
 def interpreted() -> bool:
     """Whether CPU tensors are to go through the kernels: the user wants Triton, and its interpreter."""
-    return choice() == "triton" and os.environ.get("TRITON_INTERPRET") == "1"
+    return os.environ.get("TRITON_INTERPRET") == "1" and choice() == "triton"
 
 
 def status(device: str = "cuda") -> str:
