@@ -88,7 +88,8 @@ def test_two_processes_give_the_gradients_of_one(tmp_path):
 @each
 def test_autocast_does_not_change_the_routing(routing):
     layer = CapsuleLayer(CapsShape((3, 4), N, D), n=4, routing=ROUTINGS[routing])
-    below = Capsules(torch.randn(5, 3, 4, N, D, requires_grad=True), torch.rand(5, 3, 4, N, requires_grad=True))
+    b = D + 1  # the votes of fewer would be stored
+    below = Capsules(torch.randn(b, 3, 4, N, D, requires_grad=True), torch.rand(b, 3, 4, N, requires_grad=True))
     runs = []
     for enabled in (True, False):
         with Calls() as calls:

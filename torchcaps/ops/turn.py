@@ -12,8 +12,8 @@ from torchcaps.ops.ordinary import ordinary
 def turned(t: Float[Tensor, "n m"]) -> Float[Tensor, "m n"]:
     """Columns as rows, in memory too; so is the gradient.
 
-    >>> turned(torch.tensor([[1, 2, 3], [4, 5, 6]])).flatten()
-    tensor([1, 4, 2, 5, 3, 6])
+    >>> turned(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).flatten()
+    tensor([1., 3., 5., 2., 4., 6.])
     """
     if torch.compiler.is_compiling() or not t.requires_grad or not ordinary(t):
         return t.T.contiguous()
