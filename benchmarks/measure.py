@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from torchcaps.ops import release
+
 SAMPLE_SECONDS = 0.01  # a call shorter than this is repeated until a round takes it
 DRAWS, INTERVAL = 2000, (5, 95)  # bootstrap resamples, and the percentiles reported
 LEAST_MEGABYTES = 1.0  # the kernel counts pages in lots: below this, a growth of memory means nothing
@@ -99,6 +101,7 @@ def _first(call: Call) -> tuple[float, float | None]:
     marker = Path("/proc/self/clear_refs")
     if not marker.exists():
         return _seconds(call, 1), None
+    release()  # what a candidate keeps for its next call counts, like what it takes anew
     ctypes.CDLL(None).malloc_trim(0)  # memory that an earlier candidate left with the allocator is not ours
     marker.write_text("5")
     before = _status("VmRSS")

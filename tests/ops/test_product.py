@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torchcaps.ops import multiply, native, pages, store
 from torchcaps.ops import product as products
 from torchcaps.ops.ordinary import ordinary
-from torchcaps.ops.pages import MAPPED, PAGE, in_huge_pages, room
+from torchcaps.ops.pages import MAPPED, PAGE, in_huge_pages, release, room
 from torchcaps.ops.product import product
 
 
@@ -154,3 +154,14 @@ def test_the_memory_of_a_very_large_result_is_used_again():
     assert again.data_ptr() == where
     assert again[1:].eq(1).all()  # else the system gave it back, filled with zeros
     assert room((2, 3), like.double()).dtype == torch.float64
+
+
+def test_memory_that_is_kept_can_be_given_back():
+    if native.status() != "native":
+        pytest.skip(f"here serves {native.status()}")
+    release()
+    large = room((MAPPED // 4,), torch.ones(1))
+    assert release() == 0  # it is in use
+    del large
+    assert release() == MAPPED
+    assert release() == 0

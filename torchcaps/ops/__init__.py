@@ -18,6 +18,7 @@ from torchcaps.ops.iterations import LEAST, Slot, attend_in, slots
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
+from torchcaps.ops.pages import release
 from torchcaps.ops.stored import Stored, store, worth_storing
 from torchcaps.ops.stored import attend_stored as plain_attend_stored
 from torchcaps.ops.turn import turned
@@ -170,6 +171,7 @@ __all__ = [
     "plain_attend_stored",
     "plain_moments",
     "plainly",
+    "release",
     "score",
     "slots",
     "status",

@@ -38,6 +38,7 @@ def in_huge_pages(t: Tensor) -> Tensor:
 
 _LIBRARY = Library("torchcaps", "FRAGMENT")
 _LIBRARY.define("room(int[] sizes, Tensor like) -> Tensor")
+_LIBRARY.define("release() -> int")
 
 
 def room(sizes: Sequence[int], like: Tensor) -> Tensor:
@@ -51,3 +52,13 @@ def room(sizes: Sequence[int], like: Tensor) -> Tensor:
         made: Tensor = torch.ops.torchcaps.room(sizes, like)
         return made
     return in_huge_pages(like.new_empty(sizes))
+
+
+def release() -> int:
+    """Give memory that is kept to be used again, a gigabyte at the most, back to the system; how many bytes it had.
+
+    >>> _ = release()
+    >>> release()
+    0
+    """
+    return int(torch.ops.torchcaps.release()) if native.status() == "native" else 0

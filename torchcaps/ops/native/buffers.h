@@ -47,6 +47,15 @@ class Buffers {
     free_.emplace(bytes, std::move(buffer));
   }
 
+  // Give all of them back to the system, and tell how many bytes they had.
+  int64_t clear() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const int64_t bytes = kept_;
+    free_.clear();
+    kept_ = 0;
+    return bytes;
+  }
+
  private:
   static constexpr int64_t kLimit = int64_t(1) << 30;
   std::mutex mutex_;
