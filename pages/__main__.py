@@ -1,6 +1,6 @@
 """Write every page that is made from code and results."""
 
-from pages import choosing, command_line, figures, findings, parse_tree, reference
+from pages import choosing, command_line, figures, findings, parse_tree, readme, reference
 from pages.findings import RESULTS
 
 FOLDER = RESULTS.parent / "docs"
@@ -8,9 +8,10 @@ PAGES = {page.NAME: page.render for page in (choosing, command_line, findings)}
 
 
 def main() -> None:
-    """Those in Markdown, then the figures."""
+    """Those in Markdown, the README's part, then the figures."""
     for name, render in PAGES.items():
         (FOLDER / name).write_text(render())
+    readme.README.write_text(readme.render(readme.README.read_text()))
     reference.write(FOLDER / "reference")
     figures.write(FOLDER / "figures")
     findings.draw(FOLDER / "findings")

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from pages.findings import RESULTS, SCALES
+from pages.findings import RESULTS, chosen
 from torchcaps.bench.papers import artefacts
-from torchcaps.bench.summary import summaries
 from torchcaps.layers import CapsuleLayer
 from torchcaps.routing import ROUTINGS
 from torchcaps.types import CapsShape
@@ -56,15 +55,17 @@ def _row(name: str) -> str:
 def _found(results: Path) -> str:
     """The cross table, with the best of each test named."""
     title = "## What the bench found\n\n"
-    known = artefacts()
-    if CROSS not in known:
-        return f"{title}The cross table of all routings and all tests is not part of this version of the bench yet.\n"
-    for scale in SCALES:
-        made, _ = summaries([known[CROSS]], scale, results / scale)
-        if CROSS in made:
-            return title + _table(made[CROSS])
-    cost = known[CROSS].budgets["cpu"].minutes
+    summary = cross(results)
+    if summary is not None:
+        return title + _table(summary)
+    cost = artefacts()[CROSS].budgets["cpu"].minutes
     return f"{title}Not run yet: `torchcaps bench run {CROSS} --scale cpu`, about {cost:g} minutes of one core.\n"
+
+
+def cross(results: Path = RESULTS) -> dict[str, Any] | None:
+    """The cross table at the largest scale that it was run at, if it was."""
+    found: dict[str, Any] | None = chosen(results)[CROSS]
+    return found
 
 
 def _table(summary: dict[str, Any]) -> str:

@@ -30,19 +30,24 @@ scale `cpu` cuts is said with every artefact. [Reproducing a paper](reproducing.
 
 def render(results: Path = RESULTS) -> str:
     """Every artefact with its claims, and what became of them."""
-    found = {scale: summaries(list(artefacts().values()), scale, results / scale)[0] for scale in SCALES}
-    chosen = {name: next((found[s][name] for s in SCALES if name in found[s]), None) for name in artefacts()}
-    parts = [INTRODUCTION, _overview(chosen)]
+    found = chosen(results)
+    parts = [INTRODUCTION, overview(found)]
     paper = ""
     for name, artefact in artefacts().items():
         if artefact.paper != paper:
             paper = artefact.paper
             parts.append(f"## {paper}\n")
-        parts.append("\n".join(_artefact(artefact, chosen[name])))
+        parts.append("\n".join(_artefact(artefact, found[name])))
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _overview(chosen: dict[str, Any]) -> str:
+def chosen(results: Path) -> dict[str, Any]:
+    """Of every artefact what was found at the largest scale that it was run at, or None."""
+    found = {scale: summaries(list(artefacts().values()), scale, results / scale)[0] for scale in SCALES}
+    return {name: next((found[s][name] for s in SCALES if name in found[s]), None) for name in artefacts()}
+
+
+def overview(chosen: dict[str, Any]) -> str:
     """How many claims ended how."""
     words = Counter(
         word

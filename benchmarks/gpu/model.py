@@ -15,6 +15,7 @@ Launches, caches and whatever else makes a real card slower are left out, for al
 import fnmatch
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +29,7 @@ from benchmarks.gpu.passes import cost_of_pass
 from benchmarks.gpu.workloads import workloads
 from benchmarks.speed.result import Mode
 from benchmarks.speed.tables import number, table
+from torchcaps import ops
 
 FREE = ("aten::_unsafe_view", "aten::detach", "prim::device")
 KERNELS = [  # beside matrix products: what a compiler does not compute number by number
@@ -66,7 +68,8 @@ def graph_of(step: nn.Module, inputs: Sequence[Tensor], mode: Mode) -> Graph:
         found = torch.autograd.grad(outs, leaves, [torch.ones_like(out) for out in outs], allow_unused=True)
         return (*outs, *(grad for grad in found if grad is not None))
 
-    graph: Graph = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs, *values).graph
+    with patch.object(ops, "worth_merging", lambda *_, **__: False):  # it is for processors, and so are these tensors
+        graph: Graph = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs, *values).graph
     graph.eliminate_dead_code()
     return graph
 

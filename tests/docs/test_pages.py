@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import figures, findings, links, reference
+from pages import figures, findings, links, readme, reference
 from pages.__main__ import PAGES as WRITTEN
 from tests.docs.markdown import PAGES, ROOT, blocks
 from torchcaps.bench.papers import artefacts
@@ -39,6 +39,29 @@ def test_links_to_files_lead_somewhere(page):
 @pytest.mark.parametrize("name", WRITTEN)
 def test_written_pages_are_up_to_date(name):
     assert (ROOT / "docs" / name).read_text() == WRITTEN[name](), "run `make pages`"
+
+
+def test_the_readme_is_up_to_date():
+    text = readme.README.read_text()
+    assert text.count(readme.BEGIN) == text.count(readme.END) == 1
+    assert text == readme.render(text), "run `make pages`"
+
+
+def test_the_readme_has_the_cross_table_in_short(monkeypatch):
+    def cell(ours, form="percent"):
+        return {"ours": ours, "interval": [ours - 1, ours + 1], "form": form, "printed": None}
+
+    columns = ["parameters (M)", *reversed(readme.SHORT)]
+    absent = {**cell(0), "ours": None}
+    line = ["dynamic", [cell(8.2, "number"), *(cell(90.04 + k) for k in range(len(columns) - 3)), None, absent]]
+    summary = {"claims": [], "tables": [{"columns": columns, "lines": [line]}]}
+    monkeypatch.setattr(findings, "summaries", lambda *_: ({"cross/table": summary}, []))
+    made = readme.render(f"before\n{readme.BEGIN}old\n{readme.END}after\n", Path("nowhere"))
+    assert made.startswith(f"before\n{readme.BEGIN}\n1 of {len(artefacts())} artefacts have results")
+    assert "old" not in made
+    assert made.endswith(f"{readme.END}after\n")
+    assert "|  | clean | affine | overlap | PGD | living | sign | ms | MB |" in made
+    assert "| dynamic | – | – | 95.0 | 94.0 | 93.0 | 92.0 | 91.0 | 90.0 |" in made
 
 
 def test_drawings_and_reference_are_up_to_date(tmp_path):

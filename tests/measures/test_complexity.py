@@ -81,7 +81,7 @@ def test_intervals_hold_what_they_promise():
 @pytest.mark.usefixtures("no_stored_votes")
 def test_iterations_cost_time_and_memory():
     def build(iters):
-        return create_model("tsai2020/dynamic_simple", width=0.1, iters=iters)
+        return create_model("tsai2020/em_simple", width=0.1, iters=iters)
 
     told = []
     found = iterations(build, torch.rand(4, 3, 32, 32), counts=(1, 4), seconds=0.05, progress=lambda *p: told.append(p))

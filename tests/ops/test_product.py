@@ -140,6 +140,7 @@ def test_the_advice_reaches_the_system():
 def test_the_memory_of_a_very_large_result_is_used_again():
     if native.status() != "native":
         pytest.skip(f"here serves {native.status()}")
+    release()  # of what other tests left
     like = torch.ones(1)
     sizes = MAPPED // 4 // 8, 8
     first = room(sizes, like)
