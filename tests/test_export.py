@@ -134,6 +134,8 @@ def test_a_file_that_differs_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(export, "to_onnx", lambda *_: _Saved(before))
     with pytest.raises(ExportError, match=r"the scores of 1 images differ by .* nothing was written"):
         export_onnx(small(scale=1.01), target, (1, 3, 3), overwrite=True)
+    with pytest.raises(ExportError, match=r"onnxruntime gives scores of \(1, 3\), torch \(1, 1\)"):
+        export_onnx(ConvNet(nn.Sequential(nn.Flatten(), nn.Linear(9, 1))), target, (1, 3, 3), overwrite=True)
     broken = onnx.load_from_string(before)  # NaN differs from nothing by more than is allowed, and by nothing less
     for weights in broken.graph.initializer:
         values = onnx.numpy_helper.to_array(weights)
