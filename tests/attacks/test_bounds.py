@@ -145,3 +145,8 @@ def test_a_fixed_perturbation_and_its_control():
     torch.testing.assert_close(flat.abs().sort().values, attack.perturbation.flatten())
     assert not torch.equal(flat.abs(), attack.perturbation.flatten())
     assert 5 < int((flat < 0).sum()) < 20
+
+
+def test_no_images_under_attack_are_no_images():
+    nothing = shades(2).select(torch.arange(0))
+    assert len(attacked(Noise(0.1))(net(), nothing)) == 0

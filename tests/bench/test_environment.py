@@ -55,3 +55,12 @@ def test_the_threads_told_are_those_used(monkeypatch):
     told = environment()
     assert told["threads"] == "7"
     assert (told["torch"], told["torchcaps"]) == (torch.__version__, torchcaps.__version__)
+
+
+def test_the_processor_is_told_where_there_is_no_proc(monkeypatch):
+    def absent(*_):
+        raise FileNotFoundError("/proc/cpuinfo")
+
+    monkeypatch.setattr(Path, "read_text", absent)
+    monkeypatch.setattr("platform.processor", lambda: "arm")
+    assert module._processor() == "arm"

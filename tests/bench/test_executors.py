@@ -317,3 +317,9 @@ def test_a_missing_slurm_is_said_before_anything_is_sent(tmp_path, monkeypatch, 
             next(events)
     else:
         assert list(events) == [(JOBS[0], "done")]
+
+
+def test_a_preempted_job_is_handed_in_again(tmp_path):
+    task = on_slurm.Task(*map(object.__new__, (object, object)))
+    again = task.checkpoint()
+    assert again.function is task

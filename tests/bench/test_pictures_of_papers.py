@@ -230,3 +230,11 @@ def test_convergence_on_overlapping_digits_is_labelled_by_row():
     [axes] = drawn(artefact.id, gathered(artefact.id, {row: courses(x) for row, x in levels.items()})).axes
     means = {row.title: 100 * levels[row.id] + 5 for row in artefact.rows}
     assert curves(axes) == {title: ([10, 20], pytest.approx([15, mean])) for title, mean in means.items()}
+
+
+@pytest.mark.filterwarnings("ignore:No artists with labels")
+@pytest.mark.parametrize("name", [name for name, artefact in artefacts().items() if artefact.pictures])
+def test_pictures_can_be_drawn_when_no_row_has_numbers(name):
+    """Rows come one by one, and all of them may have failed: the report is made all the same."""
+    for which in range(len(artefacts()[name].pictures)):
+        drawn(name, gathered(name, {}), which)

@@ -50,6 +50,18 @@ def test_failed_jobs_are_an_error(states, code, held, invoke):
     assert ("2 jobs failed" in str(done.exception)) == (code == 1)
 
 
+def test_a_report_says_where_it_is(spy, invoke):
+    write = spy("torchcaps.bench.summary.write", return_value={"a": "summary"})
+    page = spy("torchcaps.bench.page.write_page", side_effect=lambda out, *_: out)
+    assert invoke("bench", "report", "--results", "r").stdout == "written: r/report.html\n"
+    assert page.call_args.args[2:] == ({"a": "summary"}, Path("r"))
+    assert invoke("bench", "report", "--out", "o.html").stdout == "written: o.html\n"
+    write.return_value = {}
+    for command in ("report", "verify"):
+        done = invoke("bench", command, "--results", "none")
+        assert str(done.exception) == "there are no results in none: torchcaps bench run makes some"
+
+
 def test_differences_and_gaps_are_errors(spy, invoke, here):
     verify = spy("torchcaps.bench.verify.verify", return_value=[])
     gaps = spy("torchcaps.bench.verify.gaps", return_value=["no figure4"])

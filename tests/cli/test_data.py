@@ -24,3 +24,17 @@ def test_a_data_set_is_here_once_all_its_files_are(monkeypatch, tmp_path, invoke
     assert [told[name] for name in names] == [["no", "55", "MIT"], ["no", "55", "MIT"], ["yes", "55", "MIT"]]
     assert told["glyphs"][:2] == ["yes", "–"]
     assert all(sum(line.rstrip().endswith(source.label) for line in lines) == 3 for source in FROM)
+
+
+def test_what_is_fetched_is_told_on_the_way(monkeypatch, tmp_path, invoke):
+    monkeypatch.setenv("TORCHCAPS_DATA", str(tmp_path))
+
+    def obtain(recipe, *, report):
+        report(f"asking [some] mirror for {recipe.name}")
+        return {"images": b"", "labels": b""}
+
+    monkeypatch.setattr("torchcaps.data.obtain", obtain)
+    done = invoke("data", "get", "mnist")
+    assert done.exit_code == 0, done.exception
+    assert done.stdout == "mnist: 2 files ready\n"
+    assert "asking [some] mirror for mnist" in done.stderr

@@ -8,6 +8,7 @@ from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 from torchcaps.cli import app
+from torchcaps.cli.evaluate import MATRIX, _by_class
 from torchcaps.data import Dataset
 from torchcaps.measures import AccuracyResult, judge
 from torchcaps.train import fit, load_run, unfinished
@@ -127,3 +128,15 @@ def test_it_is_kept_as_inspect_would_keep_it(judged):
     assert kept(found) == {}
     assert invoke("evaluate", "run").exit_code == 0
     assert kept(found) == {"accuracy": CLEAN, "affine": AFFINE}
+
+
+def test_a_threshold_is_a_number():
+    done = invoke("evaluate", "run", "--threshold", "nan")
+    assert str(done.exception) == "--threshold nan is not allowed: give a number"
+
+
+def test_many_classes_are_told_without_the_table_of_all_pairs():
+    for count, shown in ((MATRIX, True), (MATRIX + 1, False)):
+        names, ones = tuple(f"c{k}" for k in range(count)), (1,) * count
+        lines = list(_by_class(AccuracyResult(names, count, count, None, "", ones, (ones,) * count)))
+        assert any("named →" in line for line in lines) == shown

@@ -166,3 +166,10 @@ def test_a_stopped_training_ends_as_its_signal_wants(code, fitted, monkeypatch):
         "torchcaps: stopped at step 4. Go on with\n"
         "  torchcaps train chen2019/lenet --data glyphs --out 'a run' --resume\n"
     )
+
+
+def test_of_several_processes_one_says_how_to_go_on(fitted, monkeypatch):
+    fitted.side_effect = Stopped("stopped at step 4", 143)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    done = invoke("train", "chen2019/lenet", "--data", "glyphs", "--out", "a run")
+    assert (done.exit_code, done.stderr) == (143, "")

@@ -51,3 +51,19 @@ def test_arrays_without_parts_were_learned_from_and_tested_by(tmp_path, names, a
     assert honest(tmp_path / "d.npz") is apart
     train, test = (len(load(tmp_path / "d.npz", part, rule="names")) for part in ("train", "test"))
     assert train == test == 4
+
+
+def test_a_damaged_picture_was_left_out(tmp_path):
+    pictures(tmp_path / "train" / "cat", 3)
+    (tmp_path / "train" / "cat" / "1.png").write_bytes(b"\x89PNG nonsense")
+    assert greys(load(tmp_path, "train", rule="names", image_size=4)) == [0, 2]
+    for k in (0, 2):
+        (tmp_path / "train" / "cat" / f"{k}.png").unlink()
+    with pytest.raises(ValueError, match="train holds no images: expected a sub-folder a class"):
+        load(tmp_path, "train", rule="names", image_size=4)
+
+
+def test_arrays_without_a_part_are_named(tmp_path):
+    np.savez(tmp_path / "d.npz", x_train=np.zeros((4, 2, 2), np.uint8), y_train=np.zeros(4, np.uint8))
+    with pytest.raises(ValueError, match=r"d\.npz has x_train, y_train: there are no images and labels for test"):
+        load(tmp_path / "d.npz", "test", rule="names")

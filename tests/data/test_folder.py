@@ -11,7 +11,8 @@ import torch
 from PIL import Image
 
 from tests.data.pictures import SIZE, bytes_of, eight_bits, numbers, png, sixteen_bits
-from torchcaps.data import _room, load, look_through
+from torchcaps.data import _room, _tree, load, look_through
+from torchcaps.data import folder as folder_module
 from torchcaps.data._files import digest_of
 from torchcaps.data.resize import fitted
 
@@ -263,3 +264,28 @@ def test_mistakes_are_named(tmp_path, no_shape_checks):
     other = "test" if part == "train" else "train"
     with pytest.raises(ValueError, match=f"has 1 images, and none of them is for {other}: add images"):
         load(tmp_path, other)
+
+
+def test_what_may_not_be_opened_is_skipped_and_told(folder, monkeypatch):
+    """Root may open everything, so the refusals are made up: of a file's contents, of its picture, of a folder."""
+
+    def refuse(name, real):
+        def opened(file, *rest, **options):
+            if Path(file).name == name:
+                raise PermissionError(13, "Permission denied", str(file))
+            return real(file, *rest, **options)
+
+        return opened
+
+    monkeypatch.setattr(_tree, "digest_of", refuse("1.jpg", digest_of))
+    monkeypatch.setattr(folder_module, "read_sized", refuse("2.JPEG", folder_module.read_sized))
+    monkeypatch.setattr(os, "scandir", refuse("closed", os.scandir))
+    (folder / "owl" / "closed").mkdir()
+    own = look_through(folder)
+    own.read(own.items)
+    told = {skipped.name for skipped in own.skipped if skipped.reason == "cannot be opened"}
+    kinds = ("cat", "dog", "owl")
+    assert told == {f"{kind}/{file}" for kind in kinds for file in ("1.jpg", "2.JPEG")} | {"owl/closed"}
+    assert all("Permission denied" in skipped.detail for skipped in own.skipped if skipped.reason == "cannot be opened")
+    with pytest.raises(FileNotFoundError, match="there is no folder nowhere"):
+        folder_module.Folder(Path("nowhere"))

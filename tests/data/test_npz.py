@@ -1,6 +1,7 @@
 """NumPy archives: every way to write images and labels, honest parts, and a clear word about what is wrong."""
 
 import io
+import struct
 import zipfile
 
 import numpy as np
@@ -207,3 +208,25 @@ def test_damaged_files(tmp_path, archive, monkeypatch):
     archive(x=np.zeros((2, 3, 3)), y=np.zeros(2, np.uint8))  # 18 numbers of 8 bytes
     with pytest.raises(ValueError, match=r"x says .* 3, 3\) of float64, .* more than fits into memory"):
         load(file)
+
+
+def test_what_is_damaged_behind_its_header_is_named(tmp_path, archive):
+    """A checksum is known to be wrong at the end only; and a list of contents may be nonsense."""
+    file = archive(x=noise(5000), y=np.arange(5000) % 2)
+    whole = bytearray(file.read_bytes())
+    whole[100_000] ^= 1
+    file.write_bytes(whole)
+    with pytest.raises(ValueError, match=r"d\.npz: x is damaged: Bad CRC"):
+        load(file)
+    file.write_bytes(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, 46, 0, 0))
+    with pytest.raises(ValueError, match=r"d\.npz is not a NumPy archive: "):
+        load(file)
+
+
+def test_a_later_version_of_the_format_is_not_guessed_at(tmp_path):
+    with zipfile.ZipFile(tmp_path / "d.npz", "w") as file:
+        for name, array in {"x": noise(2), "y": np.arange(2)}.items():
+            with file.open(f"{name}.npy", "w") as stream:
+                np.lib.format.write_array(stream, array, version=(3, 0))
+    with pytest.raises(ValueError, match=r"no array of NumPy's: version \(3, 0\) of the format is not read"):
+        load(tmp_path / "d.npz")

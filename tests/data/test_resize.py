@@ -89,3 +89,8 @@ def test_names():
     assert set(RULES) == set(FITS)
     with pytest.raises(ValueError, match="fit='stretch' is not allowed: choose one of 'pad', 'crop', 'squash'"):
         check_fit("stretch")
+
+
+def test_images_of_the_size_asked_for_are_left_alone():
+    data = Stored(torch.zeros(2, 1, 5, 5, dtype=torch.uint8), torch.tensor([0, 1]), ("a", "b"))
+    assert resized(data, 5) is data

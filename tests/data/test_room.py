@@ -51,3 +51,13 @@ def test_the_disk_is_claimed_before_anything_is_written(cache, monkeypatch):
     with pytest.raises(OSError, match="fits neither into memory nor into"):
         _room.room_for((6, 1, 10, 10))
     assert list(cache.iterdir()) == []
+
+
+def test_another_error_of_the_disk_stays_what_it_is(cache, monkeypatch):
+    def broken(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "posix_fallocate", broken, raising=False)
+    with pytest.raises(OSError, match="Input/output error"):
+        _room.room_for((6, 1, 10, 10))
+    assert list(cache.iterdir()) == []

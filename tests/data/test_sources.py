@@ -109,6 +109,29 @@ def test_a_full_disk_leaves_no_half_file(cache, monkeypatch):
     assert left_over(cache) == []
 
 
+def test_another_error_of_the_disk_is_not_hidden(cache, monkeypatch):
+    """Or a file that was never written would be taken for one that is there."""
+
+    def broken(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(OSError, match="Input/output error"):
+        obtain(recipe(Fake(GOOD)))
+    assert left_over(cache) == []
+
+
+@pytest.mark.parametrize(("there", "said"), [(False, "no such directory"), (True, "b.gz is truncated or damaged")])
+def test_what_is_wrong_with_the_users_directory_is_told(cache, tmp_path, there, said):
+    root = tmp_path / "mine"
+    if there:
+        root.mkdir()
+        (root / "a").write_bytes(GOOD["a"])
+        (root / "b.gz").write_bytes(gzip.compress(GOOD["b"])[:-10])
+    with pytest.raises(DataUnavailableError, match=said):
+        obtain(recipe(Fake(error=OSError("no route to host"))), root=root)
+
+
 def test_files_are_for_everyone_to_read(tmp_path):
     """A cache may be shared, and temporary files are their maker's alone."""
     write_whole(tmp_path / "file", b"new")

@@ -98,7 +98,8 @@ def test_a_network_is_introduced_with_its_sizes():
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_it_serves_this_machine_and_hosts_of_its_own_only(monkeypatch, host):
-    built, said = [], []
+    built, said, opened = [], [], []
+    monkeypatch.setattr("webbrowser.open", opened.append)
     monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)
     monkeypatch.setattr(serve, "gather", dict.fromkeys)
     monkeypatch.setattr(serve, "build", lambda gallery, hosts: built.append((gallery, hosts)) or (lambda *_: None))
@@ -109,6 +110,9 @@ def test_it_serves_this_machine_and_hosts_of_its_own_only(monkeypatch, host):
     assert hosts == {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
     assert list(gallery) == ["one"]
     assert f"http://127.0.0.1:{port}/" in said[0]
+    assert opened == []
+    serve.serve(["one"], host=host, port=0, say=said.append)
+    assert opened[0] in said[1]
 
 
 def test_by_default_only_this_machine_is_let_in():

@@ -126,3 +126,19 @@ def test_who_never_finishes_a_body_is_not_waited_for(monkeypatch):
     scope = {"type": "http", "headers": [(b"host", b"localhost:8765"), (b"content-length", b"9")]}
     anyio.run(Guard(hello, hosts=HOSTS), scope, never, send)
     assert sent[0]["status"] == 408
+
+
+def test_who_goes_away_within_a_body_asks_nothing():
+    """The application hears an empty body, not half of one."""
+    told = iter([{"type": "http.request", "body": b"half", "more_body": True}, {"type": "http.disconnect"}])
+    heard = []
+
+    async def receive():
+        return next(told)
+
+    async def listen(scope, receive, send):
+        heard.append((await receive())["body"])
+
+    scope = {"type": "http", "headers": [(b"host", b"127.0.0.1:8765")]}
+    anyio.run(Guard(listen, hosts=HOSTS), scope, receive, receive)
+    assert heard == [b""]

@@ -105,6 +105,9 @@ def test_a_large_layer_opens_by_position(gallery):
     parent = exhibit.classes.index(opened["parent"].removeprefix("classes "))
     couplings = rearrange(tree.couplings[0], "1 1 (h w n) j -> h w n j", h=6, w=6)
     assert opened["coupling"] == pytest.approx(couplings[:, :, 2, parent].flatten().tolist(), abs=1e-4)
+    top = asked(exhibit, open={"layer": 1, "type": 3})["open"]
+    assert (top["grid"], top["coupling"]) == ([1, 1], None), "class capsules have no parents to go to"
+    assert top["strength"] == pytest.approx(tree.strength[1][..., 3].flatten().tolist(), abs=1e-4)
     assert asked(exhibit, open={"layer": 9, "type": 0})["open"] is None
 
 

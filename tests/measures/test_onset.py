@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from matplotlib.figure import Figure
 
 from torchcaps.data import Sign
 from torchcaps.measures import Nothing, onset
@@ -45,6 +46,20 @@ def test_logs_on_disk(tmp_path):
     steps = [line["accuracy"] for line in lines if line["event"] == "step"]
     assert found.curve[-1][1] == pytest.approx((8 * steps[7] - 4 * steps[3]) / 4)
     assert len(run.history) == 1
+
+
+def test_a_training_that_never_learned_is_drawn_without_the_step():
+    learned, not_learned = (onset(log([0.1, 0.3]), classes, window=1) for classes in (10, 5))
+    assert [_labels(found) for found in (learned, not_learned)] == [
+        ["running accuracy", "threshold 20%", "step 2"],
+        ["running accuracy", "threshold 40%"],
+    ]
+
+
+def _labels(found):
+    axes = Figure().subplots()
+    found.draw(axes)
+    return [line.get_label() for line in axes.get_lines()]
 
 
 def test_mistakes():

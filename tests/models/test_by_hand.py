@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from torchcaps.models import create_model, multiply_adds
+from torchcaps.models import create_model, multiply_adds, peer2021
 from torchcaps.models._backbones import BasicBlock
 from torchcaps.models.chen2019 import relu_squash
 from torchcaps.models.gu2021 import convnet_grouped
@@ -136,3 +136,21 @@ def test_multiply_adds_of_an_image_that_is_no_square():
     """Kernels of 3×1 on 20×28: 18·28 places, 2 channels, 3 products."""
     net = ConvNet(nn.Sequential(nn.Conv2d(1, 2, (3, 1)), nn.AdaptiveAvgPool2d(1), nn.Flatten())).to("meta")
     assert multiply_adds(net, (1, 20, 28)) == 18 * 28 * 2 * 3
+
+
+@pytest.mark.parametrize(
+    ("build", "chosen", "said"),
+    [
+        (
+            convnet_grouped,
+            {"grouping": "mean"},
+            "grouping='mean' is not allowed: choose one of 'sum', 'length', 'linear'",
+        ),
+        (peer2021.deep, {"start": "zero"}, "start='zero' is not allowed: choose one of 'he_glorot', 'glorot', 'he'"),
+        (peer2021.deep, {"reconstruction": "all"}, "reconstruction='all' is not allowed: choose one of 'conditional'"),
+        (peer2021.sign, {"width": 0.0}, "width=0.0 is not allowed: it must be positive"),
+    ],
+)
+def test_builders_that_are_called_themselves_name_mistakes_too(build, chosen, said, no_shape_checks):
+    with pytest.raises(ValueError, match=said):
+        build(**chosen)

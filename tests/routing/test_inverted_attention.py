@@ -78,3 +78,8 @@ def test_agreement_is_divided_by_the_root_of_d_where_asked(scale):
     votes = torch.stack([below.pose[:, 0, 0, 0] @ maps[:, j] for j in range(2)], 1)
     agreement = (votes * first.pose[:, 0, 0]).sum(-1) / (4 if scale else 1)
     torch.testing.assert_close(second.coupling[:, 0, 0, 0], agreement.softmax(-1))
+
+
+def test_an_unknown_start_is_named(no_shape_checks):
+    with pytest.raises(ValueError, match="start='ones' is not allowed: choose 'zeros', 'random' or 'learned'"):
+        CapsuleLayer(CapsShape((1, 1), 4, 8), 3, routing=partial(InvertedAttention, start="ones"))

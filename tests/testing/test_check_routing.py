@@ -159,6 +159,18 @@ class AlmostRight(Mine):
         return after._replace(pose=after.pose * (1 + 1e-6))
 
 
+class OtherShape(Mine):
+    def couplings(self, votes, state):
+        return super().couplings(votes, state)[..., :1]
+
+
+class NaNInASecondDerivative(Mine):
+    """|0|^1.5 has a slope, and its slope has none."""
+
+    def finish(self, s, *_):
+        return squash(s + (s - s.detach()).abs().pow(1.5))
+
+
 IN_DOUBLE = Case("vector", "connected", "sequential", "float64")
 HIDDEN = {
     NaNInAGradient: (CASES[0], r"at zero input there is NaN or infinity in the gradient of layers\.0\.routing\.extra"),
@@ -166,6 +178,8 @@ HIDDEN = {
     OtherUnderTransforms: (IN_DOUBLE, "torch.func.grad gives another gradient than backward"),
     ChangedByLooking: (CASES[0], "the scores change when a record is asked for"),
     WrongInLaterSweeps: (CASES[0]._replace(schedule="concurrent"), "or `finish` not what its step ends with"),
+    OtherShape: (CASES[0], "the shapes of the couplings are .* and not"),
+    NaNInASecondDerivative: (IN_DOUBLE, "there is NaN or infinity in a second derivative"),
     AlmostRight: (IN_DOUBLE, "the votes they give differ from the poses"),
 }
 

@@ -17,6 +17,7 @@ from torchcaps.network import CapsNet
 from torchcaps.routing import ROUTINGS, Uniform, register_routing
 from torchcaps.train import checkpoint
 from torchcaps.train.checkpoint import Checkpoint
+from torchcaps.train.fingerprint import DATA
 from torchcaps.train.run import CHECKPOINTS, MODEL, RUN
 
 NAME = "mitterreiter2023/capsnet"
@@ -156,6 +157,10 @@ def test_resuming_looks_at_both(run, glyphs):
     other.classes = tuple(reversed(glyphs.classes))
     with pytest.raises(ValueError, match="the data has changed: its classes was"):
         fit(NAME, other, options=SMALL, out=run, resume=True, **{**ALL, "epochs": 2})
+    (run / DATA).unlink()  # as older versions left it
+    fewer = glyphs.select(torch.arange(len(glyphs) - 10))
+    with pytest.raises(ValueError, match=r"the data has changed: it had \d+ training images, now \d+"):
+        fit(NAME, fewer, options=SMALL, out=run, resume=True, **{**ALL, "epochs": 2})
 
 
 @pytest.mark.parametrize("what", ["parameter", "buffer"])

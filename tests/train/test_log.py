@@ -53,3 +53,14 @@ def test_lines_after_a_step_are_forgotten_with_a_torn_one(tmp_path):
     forget_after(tmp_path, 2)
     assert lines(tmp_path) == written
     assert [path.name for path in tmp_path.iterdir()] == [LOG]
+
+
+def test_a_full_disk_is_told_with_what_is_safe(tmp_path, monkeypatch):
+    def full():
+        raise OSError(28, "No space left on device")
+
+    with Log(tmp_path, 4, quiet=True, speaks=True) as log, monkeypatch.context() as patched:
+        patched.setattr(log, "file", SimpleNamespace(name="log.jsonl", write=len, flush=full))
+        said = r"log\.jsonl could not be written \(.*No space.*\); the checkpoints are whole\. .* --resume"
+        with pytest.raises(OSError, match=said):
+            log.step(1, 8, VALUES)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from tests.train.separable import Separable, linear
+from torchcaps import fit
 from torchcaps.data import Augmented, Stored, load, look_through
 from torchcaps.train.settings import Settings
 from torchcaps.train.splits import load_part, load_splits
@@ -172,3 +174,21 @@ def test_copies_of_what_is_held_out_are_nothing_to_learn_from():
     same = Stored(torch.zeros(20, 1, 2, 2, dtype=torch.uint8), torch.arange(20) % 2, ("a", "b"))
     with pytest.raises(ValueError, match=r"held_out=0\.1 is not allowed: all other samples are copies of those held"):
         load_splits(Settings(NAME, "custom"), same)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"overfit": 4}, "overfit=4 is not allowed: custom has no stored images"),
+        ({"images": 4}, "images=4 is not allowed: Separable has no stored images to choose from"),
+    ],
+)
+def test_a_few_of_images_that_are_not_stored_cannot_be_had(chosen, said):
+    with pytest.raises(ValueError, match=said):
+        fit(linear(), Separable(), quiet=True, **chosen)
+
+
+def test_images_that_a_generator_makes_have_its_size():
+    settings = Settings(NAME, "placed_mnist", data_options={"source": "glyphs", "canvas": 32}, image_size=20)
+    with pytest.raises(ValueError, match="image_size=20 is not allowed for placed_mnist: its images are made at 32×32"):
+        load_splits(settings)

@@ -57,6 +57,8 @@ def ink(image: Float[Tensor, "c h w"], margin: int = 4) -> tuple[slice, slice]:
     >>> image[0, 10:14, 20:22] = 1
     >>> ink(image)
     (slice(6, 18, None), slice(15, 27, None))
+    >>> ink(torch.zeros(1, 30, 30))
+    (slice(None, None, None), slice(None, None, None))
     """
     bright = image.amax(0) > 0.5 * image.max()
     lit = [bright.any(1).nonzero().flatten().tolist(), bright.any(0).nonzero().flatten().tolist()]
