@@ -45,6 +45,8 @@ def _draw(found: Gathered, page: "Figure") -> None:
     """Each quantity against n at the greatest d, in the first repetition."""
     made = [Result.from_json(found.details(row, "growth")[0]) for row in TITLES if found.seeds(row)]
     results = [result for result in made if isinstance(result, ComplexityResult)]
+    if not results:
+        return
     together = replace(results[0], contenders=tuple(c for result in results for c in result.contenders))
     for panel in range(together.panels):
         together.draw(page.add_subplot(1, together.panels, panel + 1), panel)
