@@ -1,7 +1,6 @@
 """Where the nodes of a tree are drawn, and how dark its edges: the same for matplotlib, a report and a page."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 
@@ -47,10 +46,6 @@ class Layout:
     lines: tuple[Line, ...]
     full: float
     bar: float
-
-    def to_json(self) -> dict[str, Any]:
-        """For a page to draw."""
-        return asdict(self)
 
 
 def arrange(tree: Tree, *, full: float | None = None) -> Layout:
