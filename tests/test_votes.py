@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+from einops import rearrange
 
 from torchcaps.layers import CapsuleLayer
 from torchcaps.ops import stored
@@ -24,3 +25,17 @@ def test_a_prior_that_is_shared_is_the_same_written_out(shared, monkeypatch):
     found, mass = votes.attend(query, prior=prior)
     torch.testing.assert_close(mass, couplings.sum(-2))
     torch.testing.assert_close(found, votes.combine(couplings))
+
+
+def test_every_pass_sees_the_children_that_were_gathered(monkeypatch):
+    """Where they are others than those that lie in the window, as in the release of Apple's code."""
+    monkeypatch.setattr(stored, "FEW", 0)
+    monkeypatch.setattr(stored, "TINY", 0)
+    layer = CapsuleLayer(CapsShape((3, 4), 2, 4), 3, 6, rows=2, window=2, compat="apple").double()
+    pose = torch.randn(2, 3, 4, 2, 4, dtype=torch.double)
+    votes = layer.votes(Capsules(pose, pose.norm(dim=-1)))
+    couplings = torch.rand(SIZES, dtype=torch.double)
+    assert not torch.equal(votes.gathered, layer.windows.gather(pose))
+    u, w = rearrange(votes.gathered, "b h w i (a x) -> b h w i a x", a=2), layer.maps()
+    said = rearrange(torch.einsum("bhwiax,ixv->bhwiav", u, w), "b h w i a (j y) -> b h w i j (a y)", j=3)
+    torch.testing.assert_close(votes.combine(couplings), torch.einsum("bhwij,bhwijv->bhwjv", couplings, said))

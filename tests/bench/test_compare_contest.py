@@ -135,6 +135,15 @@ def test_every_capsule_model_with_every_routing_and_a_convnet_of_the_size_of_the
     assert shape == {"conv_width": 0.05, "num_classes": 10, "in_chans": 1, "image_size": 28}
 
 
+def test_convnets_among_themselves_are_as_their_papers_have_them(matched):
+    both = choose(("gu2021/convnet_fc", "chen2019/lenet"), ("dynamic",), (1, 28, 28), 10, 0.5)
+    assert [(one.name, one.options) for one in both] == [
+        ("gu2021/convnet_fc", {"conv_width": 0.5}),
+        ("chen2019/lenet", {"conv_width": 0.5}),
+    ]
+    assert matched == []
+
+
 def test_a_routing_at_home_keeps_its_models_loss():
     model = next(name for name in list_models() if card(name).routing == "inverted_attention")
     own, foreign = (choosing._capsules(model, routing, 1.0, alone=False) for routing in ("inverted_attention", "em"))

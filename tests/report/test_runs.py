@@ -94,3 +94,15 @@ def test_networks_are_shown_their_own_test_images(page):
         "What they saw: one",
         "What they saw: two",
     ]
+
+
+def test_a_view_that_the_images_do_not_allow_is_left_out(tmp_path, monkeypatch):
+    def none(model, data):
+        raise ValueError("no such view")
+
+    monkeypatch.setitem(runs.VIEWS, "overlap", none)
+    one = run(tmp_path / "one", 200)
+    keep(one, {name: FOUND.get(name, Nothing(name, "not here")) for name in INSPECTIONS})
+    told = Told(report_on({"one": one}, tmp_path / "page.html", images=6, progress=print).read_text(encoding="utf-8"))
+    assert "Affine" in told.texts["h3"]
+    assert "Overlap" not in told.texts["h3"]

@@ -215,3 +215,18 @@ def test_couplings_that_are_means_are_named():
     """Trainable couplings for each dimension: what is reported cannot be what the step used, as the docstring says."""
     with pytest.raises(RoutingError, match="the couplings it reports are not those its step used"):
         check_routing(lambda shape: Trainable(shape, per_dim=True))
+
+
+class EndsWithTheSum(Routing):
+    """One step, and nothing after it: `finish` need not be written."""
+
+    def step(self, votes, state, t):
+        s, _ = votes.attend()
+        return State(s, length(s))
+
+    def couplings(self, votes, state):
+        return votes.attention()
+
+
+def test_a_step_that_ends_with_the_sum_needs_no_finish():
+    check_routing(EndsWithTheSum, CASES[:1])
