@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oldest smoke sanitize docs pages dist check format bench-speed bench-gpu clean
+.PHONY: help setup demo test coverage test-oldest smoke sanitize docs pages dist check format bench-speed bench-gpu clean
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */\t/' | expand -t16
@@ -33,6 +33,12 @@ test-oldest:  ## the library's tests with the oldest torch that the metadata all
 
 test: setup  ## all tests, in parallel
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) --dist worksteal
+
+coverage: setup  ## which lines and branches no test reaches, in build/coverage; read in benchmarks/results/coverage.md
+	rm -rf build/coverage
+	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest -n $(CORES) --dist worksteal -o timeout=1500
+	$(BIN)/coverage combine
+	$(BIN)/coverage report
 
 smoke: setup  ## every artefact of the bench at its smallest, and the page about them, in build/smoke
 	rm -rf build/smoke
