@@ -29,7 +29,6 @@ def test_a_prior_that_is_shared_is_the_same_written_out(shared, monkeypatch):
 
 def test_every_pass_sees_the_children_that_were_gathered(monkeypatch):
     """Where they are others than those that lie in the window, as in the release of Apple's code."""
-    monkeypatch.setattr(stored, "FEW", 0)
     monkeypatch.setattr(stored, "TINY", 0)
     layer = CapsuleLayer(CapsShape((3, 4), 2, 4), 3, 6, rows=2, window=2, compat="apple").double()
     pose = torch.randn(2, 3, 4, 2, 4, dtype=torch.double)
