@@ -195,3 +195,13 @@ def test_the_plain_meaning_is_the_sum_of_the_iterations(monkeypatch):
     even = attend_pass(4, detach=False).forward(*inputs, None, None, None)[0]
     loss = (outs[0] * pose).sum() + (outs[1] * mass).sum() + 4 * (even * pose).sum()
     close(found, torch.autograd.grad(loss, [*inputs, asked]))
+
+
+def test_maps_that_all_children_share():
+    u, query = torch.randn(6, 2, 1, 12, dtype=torch.float64), torch.randn(5, 3, 1, 12, dtype=torch.float64)
+    own = torch.randn(1, 2, 15, dtype=torch.float64, requires_grad=True)
+    slot = ops.slots(u, own.expand(6, 2, 15), None, j=5, count=1)[0]
+    merged = ops.attend_in(slot, u, own.expand(6, 2, 15), None, query, j=5, known=None)
+    alone = ops.attend(u, own.expand(6, 2, 15), None, query, None, None, j=5)
+    found, wanted = (torch.autograd.grad(s.square().sum() + mass.sum(), own)[0] for s, mass in (merged, alone))
+    torch.testing.assert_close(found, wanted)
