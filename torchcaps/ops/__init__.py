@@ -14,7 +14,7 @@ from torch import Tensor
 from torchcaps.ops import native, operators, triton
 from torchcaps.ops.attend import attend as plain_attend
 from torchcaps.ops.fold import convolve, multiply, worth_gathering
-from torchcaps.ops.iterations import LEAST, Slot, attend_in, slots
+from torchcaps.ops.iterations import LEAST, Slot, attend_in, slots, whole
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
@@ -46,7 +46,7 @@ def attend(
     if _seen_through(u):
         return plain_attend(u, w, bias, query, prior, weight, j=j, detach=detach)
     _load(u.device.type)
-    s, mass = torch.ops.torchcaps.attend(*_whole(u, w, bias, query, prior, weight), j, detach)
+    s, mass = torch.ops.torchcaps.attend(*whole(u, w, bias, query, prior, weight), j, detach)
     return s, mass
 
 
@@ -83,7 +83,7 @@ def moments(
     if _seen_through(u):
         return plain_moments(u, w, bias, centre, query, precision, prior, weight, j=j)
     _load(u.device.type)
-    given = _whole(u, w, bias, centre, query, precision, prior, weight)
+    given = whole(u, w, bias, centre, query, precision, prior, weight)
     mass, first, second = torch.ops.torchcaps.moments(*given, j)
     return mass, first, second
 
@@ -149,10 +149,6 @@ def _load(device: str) -> None:
 # A compiler calls it, and does not look inside. This mark is all that torch.compiler.assume_constant_result makes, but
 # that imports torch._dynamo first, which would take two seconds of every start.
 _load._dynamo_marked_constant = True  # type: ignore[attr-defined]
-
-
-def _whole(*tensors: Tensor | None) -> list[Tensor | None]:
-    return [None if t is None else t.contiguous() for t in tensors]
 
 
 __all__ = [

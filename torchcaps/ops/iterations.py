@@ -35,7 +35,7 @@ def slots(u: Children, w: Maps, bias: Bias, *, j: int, count: int) -> list[Slot]
     >>> [slot.query.shape for slot in slots(u, w, None, j=5, count=2)]
     [torch.Size([5, 3, 1, 4]), torch.Size([5, 3, 1, 4])]
     """
-    made: tuple[Tensor, ...] = _Slots.apply(*_whole(u, w, bias), j, count)  # type: ignore[no-untyped-call]
+    made: tuple[Tensor, ...] = _Slots.apply(*whole(u, w, bias), j, count)  # type: ignore[no-untyped-call]
     return [Slot(*made[k : k + 3]) for k in range(0, 3 * count, 3)]
 
 
@@ -48,11 +48,11 @@ def attend_in(
         slot: not used before.
         known: what it gives, where that is known; without a query it must be.
     """
-    s, mass = _Iteration.apply(*slot, *_whole(u, w, bias, query), j, known)  # type: ignore[no-untyped-call]
+    s, mass = _Iteration.apply(*slot, *whole(u, w, bias, query), j, known)  # type: ignore[no-untyped-call]
     return s, mass
 
 
-def _whole(*tensors: Tensor | None) -> list[Tensor | None]:
+def whole(*tensors: Tensor | None) -> list[Tensor | None]:
     """As the passes read them; maps may be one for all children."""
     return [None if t is None else t.contiguous() for t in tensors]
 
