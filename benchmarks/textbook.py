@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from torchcaps.functional import length
 from torchcaps.layers import CapsuleLayer
+from torchcaps.ops import plainly
 from torchcaps.routing import ROUTINGS
 from torchcaps.types import Capsules
 
@@ -149,6 +150,7 @@ def name_of(layer: CapsuleLayer) -> str:
 
 
 def run(layer: CapsuleLayer, below: Capsules) -> Result:
-    """The textbook's parents for a layer and its children."""
-    v, children = votes(layer, below)
-    return TEXTBOOK[name_of(layer)](layer, v, children)
+    """The textbook's parents for a layer and its children, whose squash is the textbook's too."""
+    with plainly():
+        v, children = votes(layer, below)
+        return TEXTBOOK[name_of(layer)](layer, v, children)

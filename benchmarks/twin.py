@@ -10,7 +10,7 @@ import torch
 from benchmarks import textbook
 from torchcaps.layers import CapsuleLayer
 from torchcaps.network import CapsNet
-from torchcaps.ops import spectral
+from torchcaps.ops import plainly, spectral
 from torchcaps.routing import InvertedAttention
 from torchcaps.schedule import concurrent, sequential
 from torchcaps.types import Capsules, Parse, Record, State
@@ -65,10 +65,10 @@ def _present(pose: torch.Tensor) -> Capsules:
 
 
 def _directly(forward: Callable[..., Parse], *args: Any, **options: Any) -> Parse:
-    """The modules are shared, so a convolution that is faster in ours would be in the twin; a compiler sees none."""
+    """Modules are shared: a convolution or squash that is faster in ours would be in the twin; a compiler sees none."""
     if torch.compiler.is_compiling():
         return forward(*args, **options)
-    with spectral.directly():
+    with spectral.directly(), plainly():
         return forward(*args, **options)
 
 

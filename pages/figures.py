@@ -140,8 +140,8 @@ SAYS = {
     "layers": "primary capsules, capsule layers, heads, decoders",
     "routing": "one algorithm a file",
     "votes": "what a routing can ask",
-    "ops": "the fused passes; where children come from",
-    "types": "the nouns, the legend of letters; squash",
+    "functional": "squash; where children come from",
+    "ops": "the fused passes; the nouns, the legend of letters",
 }
 
 

@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from torchcaps import ops
+
 Squash = Callable[[Tensor], Tensor]
 
 
@@ -29,6 +31,8 @@ def squash(s: Float[Tensor, "*s d"], eps: float = 0.0) -> Float[Tensor, "*s d"]:
         eps: what the released code of peer2021 adds to the squared length and to every number of the result; so a pose
             never vanishes, and u and −u never give quite the same.
     """
+    if not eps and ops.squashes(s):
+        return ops.squash(s, exponential=False)
     n = _wide_length(s)
     n = (n * n + eps).sqrt() if eps else n
     v = s * (n / (1 + n * n)).to(s.dtype)
@@ -41,6 +45,8 @@ def squash_exp(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s d"]:
     >>> squash_exp(torch.tensor([0.01, 0.0]))
     tensor([0.0100, 0.0000])
     """
+    if ops.squashes(s):
+        return ops.squash(s, exponential=True)
     n = _wide_length(s).clamp_min(1e-12)
     return s * (-torch.expm1(-n) / n).to(s.dtype)
 

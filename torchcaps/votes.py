@@ -107,19 +107,27 @@ class Votes:
         activations where `weighted`, else one.
         """
         weight = self.weight(weighted=weighted)
-        alike = c.shape[:2] == (1, 1) and c.shape[-1] == 1 and not self.windows.whole and self.gathered is None
-        if alike and not ops.worth_gathering(self.w, instances=math.prod(self.lead), rows=self.rows):
-            pose, over = self.below.pose, self.windows
-            pose = pose * self.below.act[..., None] if weighted else pose
-            frame = {"window": over.window, "stride": over.stride, "padding": over.padding}
-            s = ops.convolve(pose, self.w, c, j=self.j, rows=self.rows, **frame)
-        else:
-            u = self.u if weight is None else self.u * weight[..., None]
-            s = ops.multiply(u, self.w, c, j=self.j, rows=self.rows)
+        s = self._fold(c, weight, weighted=weighted)
         mass = self._mass(c, weight)
         if self.bias is not None:
             s = s + mass * self.bias
         return s, (mass[..., 0] if mass.shape[-1] == 1 else mass.mean(-1)).expand(s.shape[:4])
+
+    def _fold(self, c: Tensor, weight: PerChild | None, *, weighted: bool) -> Poses:
+        alike = c.shape[:2] == (1, 1) and c.shape[-1] == 1 and not self.windows.whole and self.gathered is None
+        if alike and weight is None and c.numel() == 1 and self._are_columns_wanted():
+            return self._poses(ops.fold_columns(self._operator()[0], self.w, j=self.j)) * c.flatten()
+        if alike and not ops.worth_gathering(self.w, instances=math.prod(self.lead), rows=self.rows):
+            pose, over = self.below.pose, self.windows
+            pose = pose * self.below.act[..., None] if weighted else pose
+            frame = {"window": over.window, "stride": over.stride, "padding": over.padding}
+            return ops.convolve(pose, self.w, c, j=self.j, rows=self.rows, **frame)
+        u = self.u if weight is None else self.u * weight[..., None]
+        return ops.multiply(u, self.w, c, j=self.j, rows=self.rows)
+
+    def _are_columns_wanted(self) -> bool:
+        """Whether later iterations gather the children anyway; with gradients, a convolution is as fast."""
+        return self.steps > 1 and not torch.is_grad_enabled() and ops.gathers(self.below.pose)
 
     def combine(self, c: Coupling) -> Poses:
         """Σ_i c_ij û_ij for couplings of each image."""
@@ -263,8 +271,7 @@ class Votes:
         if self._columns is None and self.gathered is not None:
             self._columns = rearrange(self.gathered, "b h w i (a x) -> i x a (h w b)", a=self.rows)
         elif self._columns is None:
-            turned = ops.turned(rearrange(self.below.pose, "b h w n d -> b (h w n d)"))
-            self._columns = self.windows.columns(turned, self.rows)
+            self._columns = self.windows.columns(self.below.pose, self.rows)
         self._columns = self._columns.contiguous()
         bias = None if self.bias is None else rearrange(self.bias, "j (a y) -> j y a 1", a=self.rows)
         return self._columns, self.w, bias

@@ -5,6 +5,8 @@ from einops import rearrange, repeat
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from torchcaps import ops
+
 Pair = int | tuple[int, int]
 
 
@@ -153,14 +155,12 @@ class Windows(nn.Module):
         found = flat.index_select(1, self.index.flatten())
         return rearrange(found, "b (h w k) n ... -> b h w (k n) ...", h=h, w=w)
 
-    def columns(self, t: Float[Tensor, "hwnd b"], rows: int) -> Float[Tensor, "i x a m"]:
-        """The children as the passes of `torchcaps.ops` want them: instances (h2 w2 b) last, rows of d apart.
-
-        Args:
-            t: the capsules of the grid, images last.
-            rows: of a pose.
-        """
-        flat = rearrange(t, "(p n d) b -> p n d b", p=self.grid[0] * self.grid[1], n=self.n)
+    def columns(self, pose: Float[Tensor, "b h w n d"], rows: int) -> Float[Tensor, "i x a m"]:
+        """The children as the passes of `torchcaps.ops` want them: instances (h2 w2 b) last, rows of d apart."""
+        if not self.whole and ops.gathers(pose):
+            return ops.gathered(pose, self.index, rows)
+        turned = ops.turned(rearrange(pose, "b h w n d -> b (h w n d)"))
+        flat = rearrange(turned, "(p n d) b -> p n d b", p=self.grid[0] * self.grid[1], n=self.n)
         if self.whole:
             return rearrange(flat, "p n (a x) b -> (p n) x a b", a=rows)
         if self.missing is not None:

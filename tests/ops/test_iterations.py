@@ -205,3 +205,9 @@ def test_maps_that_all_children_share():
     alone = ops.attend(u, own.expand(6, 2, 15), None, query, None, None, j=5)
     found, wanted = (torch.autograd.grad(s.square().sum() + mass.sum(), own)[0] for s, mass in (merged, alone))
     torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize(("served", "merged"), [("native", True), ("plain torch: no C++ compiler", False)])
+def test_iterations_are_merged_where_the_native_passes_serve(monkeypatch, served, merged):
+    monkeypatch.setitem(ops._served, "cpu", served)
+    assert ops.worth_merging(torch.ones(2, requires_grad=True), None, steps=3) is merged

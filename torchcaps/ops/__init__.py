@@ -4,27 +4,26 @@ Each pass has one meaning, stated in plain torch, and is an operator of torch's 
 of the tensors decides what computes it.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from torchcaps.ops import native, operators, triton
 from torchcaps.ops.attend import attend as plain_attend
-from torchcaps.ops.fold import convolve, multiply, worth_gathering
+from torchcaps.ops.fold import convolve, fold_columns, multiply, worth_gathering
+from torchcaps.ops.gather import gathered, gathers
 from torchcaps.ops.iterations import LEAST, Slot, attend_in, slots, whole
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
 from torchcaps.ops.pages import release
+from torchcaps.ops.plain import is_plain, plainly
+from torchcaps.ops.squash import squash, squashes
 from torchcaps.ops.stored import Stored, store, worth_storing
 from torchcaps.ops.stored import attend_stored as plain_attend_stored
 from torchcaps.ops.turn import turned
 from torchcaps.ops.votes import Bias, Children, Maps, PerChild, PerPair, PerParent, Poses
 
-_plain = False
 _served: dict[str, str] = {}
 
 
@@ -100,25 +99,6 @@ def worth_merging(*inputs: Tensor | None, steps: int) -> bool:
     return _served[device] == "native"
 
 
-@contextmanager
-def plainly() -> Iterator[None]:
-    """Inside, the passes are ordinary torch, on every device.
-
-    >>> layer = CapsuleLayer(CapsShape((2, 2), 3, 4), n=5)
-    >>> below = Capsules(torch.rand(1, 2, 2, 3, 4), torch.rand(1, 2, 2, 3))
-    >>> with plainly():
-    ...     pose = layer(below).pose
-    >>> torch.allclose(pose, layer(below).pose, atol=1e-5)
-    True
-    """
-    global _plain
-    before, _plain = _plain, True
-    try:
-        yield
-    finally:
-        _plain = before
-
-
 def status(device: str = "cpu") -> str:
     """What serves a kind of device: "native", "triton", or "plain torch" and why. It is built or loaded for that.
 
@@ -135,7 +115,7 @@ def _seen_through(u: Tensor) -> bool:
 
     That is an export, a transform of `torch.func`, or the counting of what a model costs, on the meta device.
     """
-    if _plain or u.is_meta or torch.compiler.is_exporting():
+    if is_plain() or u.is_meta or torch.compiler.is_exporting():
         return True
     return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None
 
@@ -158,6 +138,9 @@ __all__ = [
     "attend_stored",
     "combine",
     "convolve",
+    "fold_columns",
+    "gathered",
+    "gathers",
     "moments",
     "moments_of",
     "multiply",
@@ -170,6 +153,8 @@ __all__ = [
     "release",
     "score",
     "slots",
+    "squash",
+    "squashes",
     "status",
     "store",
     "triton",

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from torchcaps.ops.product import product
+from torchcaps.ops.scaled import scaled_product
 
 Pair = tuple[int, int]
 Couplings = Float[Tensor, "#h #w #i #j #d"]
@@ -54,16 +55,23 @@ def multiply(u: Float[Tensor, "b h w i d_in"], w: Float[Tensor, "i x jy"], c: Co
     alike = c.numel() == 1
     if c.shape[3:] == (1, 1) and not alike:
         u, c, alike = u * rearrange(c, "h w i 1 1 -> h w i 1"), c.new_ones(()), True
-    maps = rearrange(w, "i x jy -> 1 1 1 (i x) jy") if alike else _scaled(w, c, j, rows)
-    if maps.shape[:3] == (1, 1, 1):
-        s = product(rearrange(u, "b h w i (a x) -> b h w a (i x)", a=rows), rearrange(maps, "1 1 1 ix jy -> ix jy"))
-        s = rearrange(s, "b h w a (j y) -> b h w j (a y)", j=j)
-    else:
-        s = rearrange(u, "b h w i (a x) -> h w a b (i x)", a=rows) @ maps
-        s = rearrange(s, "h w a b (j y) -> b h w j (a y)", j=j)
-    return s * c.flatten() if alike else s
+    if alike:
+        s = product(rearrange(u, "b h w i (a x) -> b h w a (i x)", a=rows), rearrange(w, "i x jy -> (i x) jy"))
+        return rearrange(s, "b h w a (j y) -> b h w j (a y)", j=j) * c.flatten()
+    if c.shape[:2] == (1, 1) and (rows == 1 or c.shape[-1] == 1):
+        children, own = rearrange(u, "b h w i (a x) -> (b h w a) i x", a=rows), c[0, 0].expand(len(w), j, -1)
+        s = scaled_product(children, rearrange(w, "i x (j y) -> i x j y", j=j), own)
+        return rearrange(s, "(b h w a) j y -> b h w j (a y)", a=rows, **dict(zip("bhw", u.shape, strict=False)))
+    s = rearrange(u, "b h w i (a x) -> h w a b (i x)", a=rows) @ _scaled(w, c, j, rows)
+    return rearrange(s, "h w a b (j y) -> b h w j (a y)", j=j)
 
 
 def _scaled(w: Float[Tensor, "i x jy"], c: Couplings, j: int, rows: int) -> Float[Tensor, "h w a ix jy"]:
     own = rearrange(c, "h w i j (a y) -> h w a i 1 j y", a=1 if c.shape[-1] == 1 else rows).contiguous()
     return rearrange(own * rearrange(w, "i x (j y) -> i x j y", j=j), "h w a i x j y -> h w a (i x) (j y)")
+
+
+def fold_columns(u: Float[Tensor, "i x a m"], w: Float[Tensor, "i x jy"], *, j: int) -> Float[Tensor, "j y a m"]:
+    """Σ_i û_ij of children that the next iterations want in this order anyway."""
+    s = product(rearrange(w, "i x jy -> jy (i x)"), rearrange(u, "i x a m -> (i x) (a m)"))
+    return rearrange(s, "(j y) (a m) -> j y a m", j=j, a=u.shape[2])

@@ -1,4 +1,4 @@
-"""Turned matrices: torch copies a matrix tile by tile, but a tensor of more axes number by number, past its caches."""
+"""Turned matrices: torch copies a matrix with one thread, and a tensor of more axes number by number."""
 
 from typing import Any
 
@@ -6,7 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from torchcaps.ops import native
+from torchcaps.ops.operators import LIBRARY
 from torchcaps.ops.ordinary import ordinary
+from torchcaps.ops.plain import is_plain
+
+LIBRARY.define("turned(Tensor t) -> Tensor")
 
 
 def turned(t: Float[Tensor, "n m"]) -> Float[Tensor, "m n"]:
@@ -15,16 +20,23 @@ def turned(t: Float[Tensor, "n m"]) -> Float[Tensor, "m n"]:
     >>> turned(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).flatten()
     tensor([1., 3., 5., 2., 4., 6.])
     """
-    if torch.compiler.is_compiling() or not t.requires_grad or not ordinary(t):
+    if torch.compiler.is_compiling() or not ordinary(t):
         return t.T.contiguous()
-    made: Tensor = _Turned.apply(t)  # type: ignore[no-untyped-call]
+    made: Tensor = _Turned.apply(t) if t.requires_grad else _copied(t)  # type: ignore[no-untyped-call]
+    return made
+
+
+def _copied(t: Tensor) -> Tensor:
+    if is_plain() or t.dtype not in (torch.float32, torch.float64) or native.status() != "native":
+        return t.T.contiguous()
+    made: Tensor = torch.ops.torchcaps.turned.default(t)
     return made
 
 
 class _Turned(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, t: Tensor) -> Tensor:  # noqa: ARG004
-        return t.T.contiguous()
+        return _copied(t)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:  # noqa: ARG004
