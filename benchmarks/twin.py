@@ -1,6 +1,7 @@
 """A whole network as everyone writes it: the same parameters, explicit votes, and every update computed."""
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -22,6 +23,13 @@ def twin_of(net: CapsNet) -> CapsNet:
     twin.schedule = _schedule_of(net)
     twin.forward = partial(_directly, twin.forward)
     return twin
+
+
+def without_routing(net: CapsNet) -> CapsNet:
+    """What is left of a network if routing takes no time: its class capsules are numbers of the primary ones."""
+    free = copy.copy(net)
+    free.schedule = _pick
+    return free
 
 
 def votes_bytes(net: CapsNet, batch: int) -> int:
@@ -58,6 +66,13 @@ def textbook_concurrent(
             for layer, below, pose in zip(layers, belows, poses, strict=True)
         ]
     return [[State(*_present(pose))] for pose in poses]
+
+
+def _pick(layers: Sequence[CapsuleLayer], primary: Capsules, record: Record = "none") -> list[list[State]]:
+    flat, shape = primary.pose.flatten(1), layers[-1].shape_out
+    size = (*shape.grid, shape.n, shape.d)
+    pose = flat[:, torch.arange(math.prod(size)) % flat.shape[1]].reshape(-1, *size)
+    return [[State(pose, pose.norm(dim=-1))]]
 
 
 def _present(pose: torch.Tensor) -> Capsules:

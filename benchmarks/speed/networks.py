@@ -11,12 +11,12 @@ from torch import Tensor
 from benchmarks.measure import Call, Effort, measure
 from benchmarks.speed.layers import difference
 from benchmarks.speed.result import OURS, TEXTBOOK, Mode, Row, Workload, machine
-from benchmarks.twin import twin_of, votes_bytes
+from benchmarks.twin import twin_of, votes_bytes, without_routing
 from torchcaps.losses import ReconstructionLoss, multi_hot
 from torchcaps.models import card, create_model, list_models
 from torchcaps.network import CapsNet, Model
 
-PART, MODELS, BF16 = "networks", "models", "torchcaps bf16"
+PART, MODELS, BF16, FREE = "networks", "models", "torchcaps bf16", "no routing"
 LARGEST_VOTES = 1 << 30  # bytes; training keeps the textbook's votes several times over
 MODES: tuple[Mode, ...] = ("train", "inference")
 CAPSNET = "sabour2017/capsnet"
@@ -53,6 +53,8 @@ def _rows(
     if isinstance(net, CapsNet) and votes_bytes(net, batch) <= LARGEST_VOTES:
         nets = {TEXTBOOK: twin_of(net), OURS: net}
         notes["error"] = check_twin(net, images)
+        if part == MODELS:
+            nets[FREE] = without_routing(net)
     optimiser = torch.optim.Adam(net.parameters(), lr=0.0, fused=True)  # a step's work, but the weights stay
     effort = effort.brief() if part == MODELS else effort
     for mode in MODES:

@@ -23,7 +23,7 @@ def table(title: str, text: str, header: Sequence[str], rows: Sequence[Sequence[
 
 def number(value: float) -> str:
     """As many digits as are worth reading."""
-    digits = 2 if value < 1 else 1 if value < 100 else 0
+    digits = 2 if value < 2 else 1 if value < 100 else 0
     return f"{value:.{digits}f}".removesuffix(".0")
 
 

@@ -104,8 +104,11 @@ def findings(run: Run) -> Iterator[Finding]:
         for row in run.find(target.part, target.workload, target.mode):
             found = measured(target, row)
             if found is not None:
-                must = target.least(run.machine)
-                yield Finding(target, must, found, verdict(target, found.value, run.machine))
+                told = verdict(target, found.value, run.machine)
+                if told == "not held" and networks.FREE in row.costs:
+                    limit = ratio(row.costs[target.base], row.costs[networks.FREE]).value
+                    told += f"; ×{limit:.2f} if routing took no time"
+                yield Finding(target, target.least(run.machine), found, told)
 
 
 def measured(target: Target, row: Row) -> Ratio | None:

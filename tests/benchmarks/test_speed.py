@@ -14,7 +14,7 @@ from benchmarks.speed.report import learned, write
 from benchmarks.speed.result import OURS, TEXTBOOK, Row, Run, load, machine, save
 from benchmarks.speed.tables import number, whole
 from benchmarks.speed.targets import TARGETS, findings, slower, verdict
-from benchmarks.twin import twin_of
+from benchmarks.twin import twin_of, without_routing
 from torchcaps.models import card, create_model, list_models
 from torchcaps.ops import native
 from torchcaps.routing import ROUTINGS
@@ -66,6 +66,32 @@ def test_a_networks_twin_leaves_the_network_alone_and_shares_its_parameters():
     schedule, twin = net.schedule, twin_of(net)
     assert net.schedule is schedule
     assert all(a is b for a, b in zip(net.parameters(), twin.parameters(), strict=True))
+
+
+def test_a_network_without_routing_is_the_rest_of_it():
+    """Its convolutions and decoder learn as before; no map has a gradient."""
+    net = create_model("peer2021/rba", width=0.1)
+    parse = without_routing(net)(torch.rand(2, 1, 28, 28))
+    assert parse.scores.shape == net(torch.rand(2, 1, 28, 28)).scores.shape
+    parse.scores.sum().backward()
+    assert all(p.grad is None for p in net.layers.parameters())
+    assert net.primary.conv.weight.grad.any()
+
+
+def test_a_networks_twin_squashes_as_torch_does():
+    net = create_model("sabour2017/capsnet", width=0.05)
+    assert "Squash" in _names(net(torch.rand(2, 1, 28, 28)).scores.grad_fn)
+    assert "Squash" not in _names(twin_of(net)(torch.rand(2, 1, 28, 28)).scores.grad_fn)
+
+
+def _names(node):
+    """All that a result came from."""
+    seen, todo = set(), [node]
+    while todo:
+        if (node := todo.pop()) is not None and node not in seen:
+            seen.add(node)
+            todo += [above for above, _ in node.next_functions]
+    return " ".join(node.name() for node in seen)
 
 
 def test_a_networks_twin_convolves_directly(monkeypatch):
@@ -177,7 +203,7 @@ def test_trainings_both_ways_stand_side_by_side():
 
 
 def test_as_many_digits_as_are_worth_reading():
-    assert [number(value) for value in (0.154, 7.38, 12, 1447.2)] == ["0.15", "7.4", "12", "1447"]
+    assert [number(value) for value in (0.154, 1.04, 7.38, 12, 1447.2)] == ["0.15", "1.04", "7.4", "12", "1447"]
 
 
 def test_every_target_names_a_workload_of_the_suite():
@@ -212,6 +238,9 @@ def test_a_target_finds_its_figure():
     run = Run(machine_, [Row(networks.PART, "sabour2017/capsnet, bf16", "train", costs, {})])
     assert [found.verdict for found in findings(run)] == ["not held"]
     assert not list(findings(run._replace(machine={**machine_, "bf16": False})))
+    costs = {TEXTBOOK: Cost([1.05]), OURS: Cost([1.0]), networks.FREE: Cost([0.98])}
+    run = Run(machine_, [Row(networks.MODELS, "mitterreiter2023/capsnet", "inference", costs, {})])
+    assert [found.verdict for found in findings(run)] == ["not held; ×1.07 if routing took no time"]
 
 
 def test_slower_is_what_no_noise_explains():
