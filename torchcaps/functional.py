@@ -31,7 +31,7 @@ def squash(s: Float[Tensor, "*s d"], eps: float = 0.0) -> Float[Tensor, "*s d"]:
         eps: what the released code of peer2021 adds to the squared length and to every number of the result; so a pose
             never vanishes, and u and −u never give quite the same.
     """
-    if not eps and ops.squashes(s):
+    if not eps and ops.natively(s):
         return ops.squash(s, exponential=False)
     n = _wide_length(s)
     n = (n * n + eps).sqrt() if eps else n
@@ -45,7 +45,7 @@ def squash_exp(s: Float[Tensor, "*s d"]) -> Float[Tensor, "*s d"]:
     >>> squash_exp(torch.tensor([0.01, 0.0]))
     tensor([0.0100, 0.0000])
     """
-    if ops.squashes(s):
+    if ops.natively(s):
         return ops.squash(s, exponential=True)
     n = _wide_length(s).clamp_min(1e-12)
     return s * (-torch.expm1(-n) / n).to(s.dtype)

@@ -127,7 +127,7 @@ class Votes:
 
     def _are_columns_wanted(self) -> bool:
         """Whether later iterations gather the children anyway; with gradients, a convolution is as fast."""
-        return self.steps > 1 and not torch.is_grad_enabled() and ops.gathers(self.below.pose)
+        return self.steps > 1 and not torch.is_grad_enabled() and ops.natively(self.below.pose)
 
     def combine(self, c: Coupling) -> Poses:
         """Σ_i c_ij û_ij for couplings of each image."""

@@ -157,7 +157,7 @@ class Windows(nn.Module):
 
     def columns(self, pose: Float[Tensor, "b h w n d"], rows: int) -> Float[Tensor, "i x a m"]:
         """The children as the passes of `torchcaps.ops` want them: instances (h2 w2 b) last, rows of d apart."""
-        if not self.whole and ops.gathers(pose):
+        if not self.whole and ops.natively(pose):
             return ops.gathered(pose, self.index, rows)
         turned = ops.turned(rearrange(pose, "b h w n d -> b (h w n d)"))
         flat = rearrange(turned, "(p n d) b -> p n d b", p=self.grid[0] * self.grid[1], n=self.n)

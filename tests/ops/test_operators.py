@@ -59,33 +59,6 @@ def test_many_instances(name, sizes, m, dtype):
     agree(name, draw(name, (i, x, a, m, j, y), dtype=dtype, scale=0.2), j)
 
 
-def drawn_votes(sizes, **options):
-    """What `attend` is given where the children are the votes themselves."""
-    i, _, a, m, j, y = sizes
-    return [draw("attend", (i, j * y, a, m, j, y), **options)[0], None, *draw("attend", sizes, **options)[2:]]
-
-
-@settings(max_examples=40, deadline=None, phases=[Phase.generate] if TRITON else list(Phase))
-@given(
-    sizes=st.tuples(*(st.integers(1, n) for n in (9, 1, 4, 40, 6, 9))),
-    present=st.tuples(*[st.booleans()] * 5),
-    prior=st.tuples(st.booleans(), st.booleans()),
-    dtype=st.sampled_from(KINDS),
-    detach=st.booleans(),
-)
-def test_votes_of_any_shape_without_maps(sizes, present, prior, dtype, detach):
-    agree("attend", drawn_votes(sizes, present=present, prior=prior, dtype=dtype), sizes[4], detach=detach)
-
-
-def test_many_votes_without_maps():
-    """In several groups of instances, and differentiated twice."""
-    agree("attend", drawn_votes((5, 1, 1, 300, 20, 16), dtype=torch.float32, scale=0.2), 20)
-    inputs = [t for t in drawn_votes((3, 2, 2, 5, 3, 2)) if t is not None]
-    assert torch.autograd.gradgradcheck(lambda v, *rest: ops.attend(v, None, *rest, j=3), inputs, fast_mode=True)
-    single = drawn_votes((3, 2, 2, 5, 3, 4), dtype=torch.float32)
-    torch.library.opcheck(operator("attend"), (*single, 3, False))
-
-
 @precise
 def test_detached_couplings(dtype):
     agree("attend", draw("attend", SMALL, dtype=dtype), 4, detach=True)

@@ -62,10 +62,3 @@ def test_the_plain_pass_rounds_half_precision_once(name, dtype):
     found = OPERATORS[name].forward(*inputs, *numbers)
     assert all(out.dtype == dtype for out in found)
     close(found, OPERATORS[name].forward(*(t.detach() for t in double(inputs)), *numbers))
-
-
-def test_without_maps_the_children_have_the_columns_of_the_votes():
-    votes = torch.zeros(5, 20, 2, 3)
-    assert sizes_of({"u": votes, "w": None, "bias": torch.zeros(4, 5, 2, 1)}, j=4) == (5, 20, 2, 3, 4, 5)
-    with pytest.raises(ValueError, match=r"children are \(5, 20, 2, 3\), maps \(5, 20, 20\), parents 3 but must be"):
-        sizes_of({"u": votes, "w": None}, j=3)

@@ -11,14 +11,15 @@ from torch import Tensor
 from torchcaps.ops import native, operators, triton
 from torchcaps.ops.attend import attend as plain_attend
 from torchcaps.ops.fold import convolve, fold_columns, multiply, worth_gathering
-from torchcaps.ops.gather import gathered, gathers
+from torchcaps.ops.gather import gathered
 from torchcaps.ops.iterations import LEAST, Slot, attend_in, slots, whole
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
+from torchcaps.ops.natively import natively
 from torchcaps.ops.pages import release
 from torchcaps.ops.plain import is_plain, plainly
-from torchcaps.ops.squash import squash, squashes
+from torchcaps.ops.squash import squash
 from torchcaps.ops.stored import Stored, store, worth_storing
 from torchcaps.ops.stored import attend_stored as plain_attend_stored
 from torchcaps.ops.turn import turned
@@ -29,7 +30,7 @@ _served: dict[str, str] = {}
 
 def attend(
     u: Children,
-    w: Maps | None,
+    w: Maps,
     bias: Bias,
     query: Poses | None,
     prior: PerPair | None,
@@ -38,10 +39,7 @@ def attend(
     j: int,
     detach: bool = False,
 ) -> tuple[Poses, PerParent]:
-    """Σ_i r û and Σ_i r for r = weight · softmax_j(⟨û, query⟩ + prior); `detach` takes the softmax as a constant.
-
-    Without maps w the children are the votes themselves, with j · y columns.
-    """
+    """Σ_i r û and Σ_i r for r = weight · softmax_j(⟨û, query⟩ + prior); `detach` takes the softmax as a constant."""
     if _seen_through(u):
         return plain_attend(u, w, bias, query, prior, weight, j=j, detach=detach)
     _load(u.device.type)
@@ -140,11 +138,11 @@ __all__ = [
     "convolve",
     "fold_columns",
     "gathered",
-    "gathers",
     "moments",
     "moments_of",
     "multiply",
     "native",
+    "natively",
     "operators",
     "plain_attend",
     "plain_attend_stored",
@@ -154,7 +152,6 @@ __all__ = [
     "score",
     "slots",
     "squash",
-    "squashes",
     "status",
     "store",
     "triton",

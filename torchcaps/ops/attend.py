@@ -28,7 +28,7 @@ Given = Tensor | None
 
 def attend(
     u: Children,
-    w: Maps | None,
+    w: Maps,
     bias: Bias,
     query: Poses | None,
     prior: PerPair | None,
@@ -51,14 +51,14 @@ def attend_pass(j: int, detach: bool) -> Pass:  # noqa: FBT001
         logits = torch.zeros_like(v[:, :, 0, 0]) if query is None else dot(v, query)
         return torch.softmax(logits if prior is None else logits + prior, dim=1)
 
-    def forward(u: Tensor, w: Given, bias: Given, query: Given, prior: Given, weight: Given) -> tuple[Tensor, ...]:
+    def forward(u: Tensor, w: Tensor, bias: Given, query: Given, prior: Given, weight: Given) -> tuple[Tensor, ...]:
         v = votes(u, w, bias, j)
         c = couplings(v, query, prior)
         r = weigh(c.detach() if detach else c, weight)
         return (over_pose(r) * v).sum(0), r.sum(0)
 
     def pullback(
-        grads: Sequence[Tensor], u: Tensor, w: Given, bias: Given, query: Given, prior: Given, weight: Given
+        grads: Sequence[Tensor], u: Tensor, w: Tensor, bias: Given, query: Given, prior: Given, weight: Given
     ) -> Tensors:
         g_sum, g_mass = grads
         v = votes(u, w, bias, j)
@@ -69,8 +69,7 @@ def attend_pass(j: int, detach: bool) -> Pass:  # noqa: FBT001
         if not detach:
             d_logits = pull_softmax(c, weigh(dr, weight))
             if query is not None:
-                spent = v.mul if w is None else v.mul_  # votes that were given are not ours to spend
-                d_query = spent(over_pose(d_logits)).sum(0)
+                d_query = v.mul_(over_pose(d_logits)).sum(0)
                 dv.addcmul_(over_pose(d_logits), query)
         d_weight = None if weight is None else (dr * c).sum(1)
         return *pull_votes(dv, u, w, bias), d_query, d_logits, d_weight

@@ -6,27 +6,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from torchcaps.ops import native
 from torchcaps.ops.operators import LIBRARY
-from torchcaps.ops.ordinary import ordinary
-from torchcaps.ops.plain import is_plain
 
 Grid = Float[Tensor, "b h w n d"]
 Index = Int[Tensor, "h2 w2 k"]
 Columns = Float[Tensor, "i x a m"]
 LIBRARY.define("gathered(Tensor pose, Tensor index, int rows) -> Tensor")
 LIBRARY.define("ungathered(Tensor g, Tensor index, int[] shape, int rows) -> Tensor")
-
-
-def gathers(pose: Grid) -> bool:
-    """Whether `gathered` takes these capsules: the native passes serve, and nobody looks inside.
-
-    >>> gathers(torch.ones(1, 2, 2, 3, 4, dtype=torch.bfloat16))
-    False
-    """
-    if is_plain() or torch.compiler.is_compiling() or pose.dtype not in (torch.float32, torch.float64):
-        return False
-    return ordinary(pose) and native.status() == "native"
 
 
 def gathered(pose: Grid, index: Index, rows: int) -> Columns:

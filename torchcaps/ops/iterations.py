@@ -159,6 +159,7 @@ def _votes_backward(
 def _pull(grads: tuple[Tensor, ...], given: tuple[Tensor | None, ...], needed: tuple[bool, ...], j: int) -> Any:
     u, w = given[0], given[1]
     assert u is not None
+    assert w is not None
     with torch.no_grad():
         over = attend_pass(j, detach=False)
         return pull(over, grads, given, needed, i=u.shape[0], m=u.shape[3], pair_bytes=pair_bytes(u, w))

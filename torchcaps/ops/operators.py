@@ -67,8 +67,8 @@ class Operator:
     def shapes(self, *arguments: Any) -> tuple[Tensor, ...]:
         """The outputs, not computed."""
         u, w, j = arguments[0], arguments[1], arguments[len(self.tensors)]
-        _, x, a, m = u.shape
-        y = (x if w is None else w.shape[2]) // j
+        _, _, a, m = u.shape
+        y = w.shape[2] // j
         return tuple(u.new_empty((j, m) if out == "mass" else (j, y, a, m)) for out in self.outputs)
 
     def backward_shapes(self, *arguments: Any) -> tuple[Tensor, ...]:
@@ -123,7 +123,7 @@ def _extent(s: Sizes, tensors: Tensors) -> dict[str, int]:
 
 ATTEND = Operator(
     "attend",
-    ("u", "w?", "bias?", "query?", "prior?", "weight?"),
+    ("u", "w", "bias?", "query?", "prior?", "weight?"),
     ("int j", "bool detach"),
     ("sum", "mass"),
     attend_pass,

@@ -25,8 +25,6 @@ class Sizes(NamedTuple):
 def sizes_of(given: Mapping[str, Tensor | None], j: int) -> Sizes:
     """What the tensors of a pass, by the names of its schema, agree on. There may be no child and no instance.
 
-    Without maps w the children are the votes themselves, with j · y columns.
-
     >>> u, w = torch.zeros(5, 8, 1, 3), torch.zeros(5, 8, 20)
     >>> sizes_of({"u": u, "w": w, "bias": None}, j=2)
     Sizes(i=5, x=8, a=1, m=3, j=2, y=10)
@@ -37,7 +35,8 @@ def sizes_of(given: Mapping[str, Tensor | None], j: int) -> Sizes:
     """
     u, w = given["u"], given["w"]
     assert u is not None
-    shapes = tuple(u.shape), (*u.shape[:2], *u.shape[1:2]) if w is None else tuple(w.shape)
+    assert w is not None
+    shapes = tuple(u.shape), tuple(w.shape)
     if u.ndim != 4 or len(shapes[1]) != 3 or j < 1 or shapes[1][2] % j or 0 in (*shapes[0][1:3], *shapes[1][1:]):
         raise ValueError(
             f"children are {shapes[0]}, maps {shapes[1]}, parents {j} but must be (i x a m), (i x j*y) and j, and "

@@ -6,10 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from torchcaps.ops import native
+from torchcaps.ops.natively import natively
 from torchcaps.ops.operators import LIBRARY
 from torchcaps.ops.ordinary import ordinary
-from torchcaps.ops.plain import is_plain
 
 LIBRARY.define("turned(Tensor t) -> Tensor")
 
@@ -27,9 +26,7 @@ def turned(t: Float[Tensor, "n m"]) -> Float[Tensor, "m n"]:
 
 
 def _copied(t: Tensor) -> Tensor:
-    if is_plain() or t.dtype not in (torch.float32, torch.float64) or native.status() != "native":
-        return t.T.contiguous()
-    made: Tensor = torch.ops.torchcaps.turned.default(t)
+    made: Tensor = torch.ops.torchcaps.turned.default(t) if natively(t) else t.T.contiguous()
     return made
 
 

@@ -18,21 +18,18 @@ PerChild = Float[Tensor, "i m"]
 PerParent = Float[Tensor, "j m"]
 
 
-def votes(u: Tensor, w: Tensor | None, bias: Tensor | None, j: int) -> Float[Tensor, "i j y a m"]:
-    """û for every child, parent and instance; without maps the children are the votes themselves."""
-    i, x, a, m = u.shape
-    made = u if w is None else product(w.mT, u.flatten(2))
-    v = made.reshape(i, j, (x if w is None else w.shape[2]) // j, a, m)
+def votes(u: Tensor, w: Tensor, bias: Tensor | None, j: int) -> Float[Tensor, "i j y a m"]:
+    """û for every child, parent and instance."""
+    i, _, a, m = u.shape
+    v = product(w.mT, u.flatten(2)).reshape(i, j, w.shape[2] // j, a, m)
     return v if bias is None else v + bias
 
 
 def pull_votes(
-    dv: Float[Tensor, "i j y a m"], u: Tensor, w: Tensor | None, bias: Tensor | None
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    dv: Float[Tensor, "i j y a m"], u: Tensor, w: Tensor, bias: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
     """The gradients of u, W and b from that of û."""
     d_bias = None if bias is None else dv.sum((0, 4))[..., None]
-    if w is None:
-        return dv.reshape(u.shape), None, d_bias
     flat = dv.flatten(3).flatten(1, 2)
     du = torch.bmm(w, flat).reshape(u.shape)
     dw = torch.bmm(u.flatten(2), flat.transpose(1, 2))
@@ -59,6 +56,6 @@ def pull_softmax(c: Tensor, dc: Tensor) -> Tensor:
     return c * (dc - (c * dc).sum(1, keepdim=True))
 
 
-def pair_bytes(u: Tensor, w: Tensor | None) -> int:
+def pair_bytes(u: Tensor, w: Tensor) -> int:
     """The memory of one child's votes for one instance."""
-    return u.shape[2] * (u.shape[1] if w is None else w.shape[2]) * u.element_size()
+    return u.shape[2] * w.shape[2] * u.element_size()

@@ -77,7 +77,6 @@ struct Gradients {
 template <typename T, int A, int X, int Y>
 void backward(const Sizes& s, const Inputs<T>& in, const T* query, const T* g_sum, const T* g_mass, bool detach,
               int64_t begin, int64_t end, const Gradients<T>& out) {
-  constexpr bool made = Tile<T, A, X, Y>::kMade;
   const Shape<A, X, Y> shape(s);
   const int64_t few = children_at_once(s), n = Group::size<T>(s, 3 + few), p = s.poses(), a_ = shape.a();
   const int64_t numbers = Tile<T, A, X, Y>::numbers(s), per = p / s.j;
@@ -135,21 +134,16 @@ void backward(const Sizes& s, const Inputs<T>& in, const T* query, const T* g_su
               sum[l] += dl * v[l];
               dv[l] = share * g_[l] + dl * qs[l];
             }
-            if (made || out.bias) dv.to(here, a_);
-            if (!made) tile.give(c, j, y, a, dv, out.u);
+            dv.to(here, a_);
           }
           sum.to(dq + k, a_);
         };
-        if constexpr (!made) {
-          over_columns(shape, columns);
-          continue;
-        }
         over_columns(shape, columns, [&](int64_t j, int64_t a) {
           for (int64_t c = 0; c < tile.children; ++c) tile.pull(c, j, a, dvs + c * n * p + j * per, du);
         });
         tile.give(du, out.u);
       }
-      if constexpr (made) pull_maps(shape, in, i, std::min(few, end - i), group, n, us, all_dv, 0, all, out.w, turned);
+      pull_maps(shape, in, i, std::min(few, end - i), group, n, us, all_dv, 0, all, out.w, turned);
       for (int64_t c = 0; out.bias && c < std::min(few, end - i); ++c) {
         pull_bias(p, group.end - group.begin, all_dv + c * n * p, out.bias);
       }
@@ -158,7 +152,7 @@ void backward(const Sizes& s, const Inputs<T>& in, const T* query, const T* g_su
   }
 }
 
-std::tuple<Tensor, Tensor> attend(const Tensor& u, const OptTensor& w, const OptTensor& bias, const OptTensor& query,
+std::tuple<Tensor, Tensor> attend(const Tensor& u, const Tensor& w, const OptTensor& bias, const OptTensor& query,
                                   const OptTensor& prior, const OptTensor& weight, int64_t j, bool detach) {
   if (is_half(u)) {
     return narrow(u, attend(single(u), single(w), single(bias), single(query), single(prior), single(weight), j, detach));
@@ -168,14 +162,14 @@ std::tuple<Tensor, Tensor> attend(const Tensor& u, const OptTensor& w, const Opt
   Tensor sum = at::empty({s.j, s.y, s.a, s.m}, u.options()), mass = at::empty({s.j, s.m}, u.options());
   AT_DISPATCH_FLOATING_TYPES(u.scalar_type(), "attend", [&] {
     const Inputs<scalar_t> in(u, w, bias, prior, weight);
-    TORCHCAPS_FOR_SHAPE_OR_VOTES(
+    TORCHCAPS_FOR_SHAPE(
         [&] { forward<scalar_t, A, X, Y>(s, in, data<scalar_t>(query), room<scalar_t>(sum), room<scalar_t>(mass)); });
   });
   return {sum, mass};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> attend_backward(
-    const Tensor& g_sum, const Tensor& g_mass, const Tensor& u, const OptTensor& w, const OptTensor& bias,
+    const Tensor& g_sum, const Tensor& g_mass, const Tensor& u, const Tensor& w, const OptTensor& bias,
     const OptTensor& query, const OptTensor& prior, const OptTensor& weight, int64_t j, bool detach) {
   if (is_half(u)) {
     return narrow(u, attend_backward(single(g_sum), single(g_mass), single(u), single(w), single(bias), single(query),
@@ -187,7 +181,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> attend_backward(
   expect_mass("g_mass", g_mass, u, s);
   const Shares shares(u);
   auto empty_like = [&](const OptTensor& t) { return t ? at::empty_like(*t) : at::empty({0}, u.options()); };
-  Tensor du = in_huge_pages(at::empty_like(u)), dw = w ? maps_like(*w, s) : at::empty({0}, u.options());
+  Tensor du = in_huge_pages(at::empty_like(u)), dw = maps_like(w, s);
   Tensor dweight = empty_like(weight);
   Tensor dbias = shares.copies(bias), dquery = shares.unset(query), dprior = shares.copies(prior);
   AT_DISPATCH_FLOATING_TYPES(u.scalar_type(), "attend_backward", [&] {
@@ -200,7 +194,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> attend_backward(
                                       Shares::row<scalar_t>(dprior, in.prior_of_child ? 0 : k),
                                       Shares::row<scalar_t>(dbias, k),
                                       Shares::row<scalar_t>(dquery, k)};
-        TORCHCAPS_FOR_SHAPE_OR_VOTES([&] {
+        TORCHCAPS_FOR_SHAPE([&] {
           backward<scalar_t, A, X, Y>(s, in, data<scalar_t>(query), g_sum.const_data_ptr<scalar_t>(),
                                       g_mass.const_data_ptr<scalar_t>(), detach, s.i * k / shares.count,
                                       s.i * (k + 1) / shares.count, out);

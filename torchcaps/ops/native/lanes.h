@@ -217,15 +217,12 @@ int64_t blocks(const Sizes& s) {
   return (s.m + Lanes<T>::n - 1) / Lanes<T>::n;
 }
 
-// In place of columns: the children are the votes themselves, and there are no maps.
-constexpr int kVotes = -1;
-
 template <int A, int X, int Y>
 struct Shape {
   Shape(const Sizes& s) : s(s) {}
   const Sizes s;
   int64_t a() const { return A ? A : s.a; }
-  int64_t x() const { return X > 0 ? X : s.x; }
+  int64_t x() const { return X ? X : s.x; }
   int64_t y() const { return Y ? Y : s.y; }
 };
 

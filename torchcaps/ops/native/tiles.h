@@ -65,9 +65,7 @@ struct Tile {
   Vec<T>* const us;                     // [c][x][a]
   Vec<T> weights[kChildren];
 
-  static constexpr bool kMade = X != kVotes;  // votes are made of children and maps
-
-  static int64_t numbers(const Sizes& s) { return kMade ? children_at_once(s) * s.x * s.a : 0; }
+  static int64_t numbers(const Sizes& s) { return children_at_once(s) * s.x * s.a; }
 
   Tile(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, int64_t end, int64_t m, Vec<T>* us)
       : shape(shape),
@@ -79,7 +77,7 @@ struct Tile {
         us(us) {
     const Sizes& s = shape.s;
     const T* from = in.u + i * s.x * s.a * s.m + m;
-    for (int64_t k = 0; kMade && k < children * s.x * s.a; ++k) us[k] = load(from + k * s.m, count);
+    for (int64_t k = 0; k < children * s.x * s.a; ++k) us[k] = load(from + k * s.m, count);
     for (int64_t c = 0; c < children; ++c) weights[c] = in.weight_at(i + c, m, count, s);
   }
 
@@ -105,11 +103,6 @@ struct Tile {
   template <int64_t N>
   void vote(int64_t c, int64_t j, int64_t y, int64_t a, Columns<T, N, A>& v) const {
     const int64_t a_ = shape.a(), x_ = shape.x(), row = shape.s.j * shape.y();
-    if constexpr (!kMade) {
-#pragma GCC unroll 4
-      for (int64_t n = 0; n < N; ++n) v[n] += load(in.u + at(c, j, y + n, a), count);
-      return;
-    }
     const Vec<T>* u = us + c * x_ * a_ + a;
     const T* w = maps(c, j, y);
 #pragma GCC unroll 16
@@ -119,16 +112,9 @@ struct Tile {
     }
   }
 
-  // Writes child c's gradient where it is that of a vote.
-  template <int64_t N>
-  void give(int64_t c, int64_t j, int64_t y, int64_t a, const Columns<T, N, A>& dv, T* d_u) const {
-#pragma GCC unroll 4
-    for (int64_t n = 0; n < N; ++n) store(d_u + at(c, j, y + n, a), dv[n], count);
-  }
-
   // Adds to child c's gradient du, laid out like us, what comes from row a of the gradient dv of its vote for parent j.
   void pull(int64_t c, int64_t j, int64_t a, const Vec<T>* dv, Vec<T>* du) const {
-    constexpr int64_t kRows = X <= 0 || X > 8 ? 8 : X;  // of a map, at a time
+    constexpr int64_t kRows = !X || X > 8 ? 8 : X;  // of a map, at a time
     const int64_t a_ = shape.a(), x_ = shape.x(), y_ = shape.y(), row = shape.s.j * y_;
     const T* w = maps(c, j, 0);
     dv += a;
@@ -170,11 +156,6 @@ struct Tile {
   }
 
  private:
-  // Where a number of child c's vote lies.
-  int64_t at(int64_t c, int64_t j, int64_t y, int64_t a) const {
-    return (((i + c) * shape.s.j * shape.y() + j * shape.y() + y) * shape.a() + a) * shape.s.m + m;
-  }
-
   const T* maps(int64_t c, int64_t j, int64_t y) const {
     return in.w + (i + c) * shape.x() * shape.s.j * shape.y() + j * shape.y() + y;
   }
@@ -237,7 +218,7 @@ template <typename T, int A, int X, int Y>
 inline void pull_map_turned(const Shape<A, X, Y>& shape, const Inputs<T>& in, int64_t i, const Group& group,
                             const Vec<T>* dvs, const Pulled& of, T* d_map, Vec<T>* turned) {
   const Sizes& s = shape.s;
-  constexpr int64_t lanes = Lanes<T>::n, kRows = X <= 0 || X > 8 ? 8 : X;  // of a map, at a time
+  constexpr int64_t lanes = Lanes<T>::n, kRows = !X || X > 8 ? 8 : X;  // of a map, at a time
   const int64_t a_ = shape.a(), x_ = shape.x(), row = s.j * shape.y();
   for (int64_t k = 0; k < of.columns; k += lanes) {
     const int64_t ks = std::min(lanes, of.columns - k);

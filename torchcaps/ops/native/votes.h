@@ -45,14 +45,13 @@ std::tuple<Ts...> narrow(const Tensor& u, const std::tuple<Ts...>& found) {
   return std::apply([&](const Ts&... t) { return std::make_tuple(t.to(u.scalar_type())...); }, found);
 }
 
-inline Sizes sizes_of(const Tensor& u, const OptTensor& w, const OptTensor& bias, const OptTensor& prior,
+inline Sizes sizes_of(const Tensor& u, const Tensor& w, const OptTensor& bias, const OptTensor& prior,
                       const OptTensor& weight, int64_t j) {
-  const Tensor& wide = w ? *w : u;  // whose columns are those of the votes
-  TORCH_CHECK_VALUE(u.dim() == 4 && (!w || w->dim() == 3), "children are ", u.sizes(), ", maps ", wide.sizes(),
+  TORCH_CHECK_VALUE(u.dim() == 4 && w.dim() == 3, "children are ", u.sizes(), ", maps ", w.sizes(),
                     " but must be (i x a m) and (i x j*y)");
-  const int64_t columns = wide.size(w ? 2 : 1);
+  const int64_t columns = w.size(2);
   TORCH_CHECK_VALUE(j > 0 && columns % j == 0 && u.size(1) && u.size(2) && columns, "children are ", u.sizes(),
-                    ", maps ", wide.sizes(), ", parents ", j,
+                    ", maps ", w.sizes(), ", parents ", j,
                     " but must be (i x a m), (i x j*y) and j, and x, a, j, y at least 1");
   const Sizes s{u.size(0), u.size(1), u.size(2), u.size(3), j, columns / j};
   expect("u", u, u, {s.i, s.x, s.a, s.m});
@@ -79,9 +78,9 @@ struct Inputs {
   const T *u, *w, *bias, *prior, *weight;
   bool prior_of_child, prior_of_instance;
 
-  Inputs(const Tensor& u, const OptTensor& w, const OptTensor& bias, const OptTensor& prior, const OptTensor& weight)
+  Inputs(const Tensor& u, const Tensor& w, const OptTensor& bias, const OptTensor& prior, const OptTensor& weight)
       : u(u.const_data_ptr<T>()),
-        w(data<T>(w)),
+        w(w.const_data_ptr<T>()),
         bias(data<T>(bias)),
         prior(data<T>(prior)),
         weight(data<T>(weight)),
@@ -191,15 +190,6 @@ inline Tensor maps_like(const Tensor& w, const Sizes& s) {
     TORCHCAPS_WITH(4, 4, 4, __VA_ARGS__)   \
     constexpr int A = 0, X = 0, Y = 0;     \
     return __VA_ARGS__();                  \
-  }()
-
-#define TORCHCAPS_FOR_SHAPE_OR_VOTES(...)     \
-  [&] {                                       \
-    if (!in.w) {                              \
-      constexpr int A = 0, X = kVotes, Y = 0; \
-      return __VA_ARGS__();                   \
-    }                                         \
-    return TORCHCAPS_FOR_SHAPE(__VA_ARGS__);  \
   }()
 
 }  // namespace torchcaps
