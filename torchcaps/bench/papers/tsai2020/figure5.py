@@ -84,7 +84,7 @@ ARTEFACT = Artefact(
                 "a sixteenth of the channels and of the types of primary capsules: 24.2M parameters for vectors, where "
                 "the class layer has most of them, and the fully connected CNN matched again",
                 "no matrices of as many parameters: 6 billion multiply-adds per image, 30 hours for three seeds",
-                "the fully connected CNN learns at a tenth of the rate: so wide, its loss is NaN after eight steps at 0.1",
+                "the fully connected CNN learns at a tenth of the rate: so wide, its loss is NaN at step 8 at 0.1",
                 "4 epochs of 11,250 images instead of 350 of 60,000; 2,000 test images",
             ),
         ),
