@@ -50,6 +50,10 @@ def test_every_number_finds_its_place_and_its_gradient_the_way_back(case):
     pose = pose.detach()
     assert torch.equal(windows.columns(pose, rows), naive(windows, pose, rows))
     weight = torch.rand(windows.columns(pose, rows).shape, dtype=torch.float64)
+    leaf = pose.clone().requires_grad_()  # padding, which is zero, has a gradient too, and nowhere to go
+    torch.testing.assert_close(
+        *(torch.autograd.grad(made, leaf, weight) for made in (windows.columns(leaf, rows), naive(windows, leaf, rows)))
+    )
     found = twice(lambda pose: windows.columns(pose, rows) * weight, pose)
     for a, b in zip(found, twice(lambda pose: naive(windows, pose, rows) * weight, pose), strict=True):
         torch.testing.assert_close(a, b)
