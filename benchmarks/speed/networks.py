@@ -53,7 +53,7 @@ def _rows(
     if isinstance(net, CapsNet) and votes_bytes(net, batch) <= LARGEST_VOTES:
         nets = {TEXTBOOK: twin_of(net), OURS: net}
         notes["error"] = check_twin(net, images)
-        if part == MODELS and any(True for _ in (*net.backbone.parameters(), *net.primary.parameters())):
+        if part == MODELS and [*net.backbone.parameters(), *net.primary.parameters()]:
             nets[FREE] = without_routing(net)
     optimiser = torch.optim.Adam(net.parameters(), lr=0.0, fused=True)  # a step's work, but the weights stay
     effort = effort.brief() if part == MODELS else effort

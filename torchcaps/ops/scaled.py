@@ -54,26 +54,33 @@ class _Scaled(torch.autograd.Function):
         if torch.is_grad_enabled():  # a gradient that is to be differentiated again
             return _again(ctx.saved_tensors, g)
         u, w, c = ctx.saved_tensors
-        made = [room(t.shape, t) if wanted else None for t, wanted in zip((u, w, c), ctx.needs_input_grad, strict=True)]
+        wanted = zip((u, w, c), ctx.needs_input_grad, strict=True)
+        du, dw, dc = (room(t.shape, t) if needed else None for t, needed in wanted)
         for block in _blocks(w):
-            of = [None if t is None else t[:, block] if k == 0 else t[block] for k, t in enumerate(made)]
-            _pull(g.flatten(1), u[:, block], w[block], c[block], *of)
-        return tuple(made)
+            _pull(g.flatten(1), u, w, c, du, dw, dc, block)
+        return du, dw, dc
 
 
 def _pull(
-    g: Tensor, u: Children, w: Maps, c: Couplings, du: Tensor | None, dw: Tensor | None, dc: Tensor | None
+    g: Float[Tensor, "n jy"],
+    u: Children,
+    w: Maps,
+    c: Couplings,
+    du: Children | None,
+    dw: Maps | None,
+    dc: Couplings | None,
+    block: slice,
 ) -> None:
-    """Write the gradients of a block that are wanted."""
+    """Write the gradients of a block of children, those that are wanted."""
     if du is not None:
-        torch.mm(g, (w * c[:, None]).flatten(2).flatten(0, 1).T, out=du.flatten(1))
+        torch.mm(g, (w[block] * c[block, None]).flatten(2).flatten(0, 1).T, out=du[:, block].flatten(1))
     if dw is None and dc is None:
         return
-    of_maps = (u.flatten(1).T @ g).reshape(w.shape)
+    of_maps = (u[:, block].flatten(1).T @ g).reshape(w[block].shape)
     if dw is not None:
-        torch.mul(of_maps, c[:, None], out=dw)
+        torch.mul(of_maps, c[block, None], out=dw[block])
     if dc is not None:
-        dc.copy_(of_maps.mul_(w).sum(1).sum_to_size(c.shape))
+        dc[block] = of_maps.mul_(w[block]).sum(1).sum_to_size(c[block].shape)
 
 
 def _again(inputs: tuple[Tensor, ...], g: Tensor) -> tuple[Tensor | None, ...]:

@@ -34,8 +34,8 @@ Reach reach_of(at::IntArrayRef pose, const Tensor& index, int64_t rows) {
   return {pose[0], pose[1] * pose[2], pose[3], pose[4], rows, index.size(0) * index.size(1), index.size(2)};
 }
 
-Tensor gathered(const Tensor& given, const Tensor& places, int64_t rows) {
-  const Tensor pose = given.contiguous(), index = places.contiguous();
+Tensor gathered(const Tensor& given, const Tensor& where, int64_t rows) {
+  const Tensor pose = given.contiguous(), index = where.contiguous();
   const Reach s = reach_of(pose.sizes(), index, rows);
   Tensor made = result({s.k * s.n, s.x(), s.rows, s.m()}, pose);
   AT_DISPATCH_FLOATING_TYPES(pose.scalar_type(), "gathered", [&] {
@@ -60,37 +60,9 @@ Tensor gathered(const Tensor& given, const Tensor& places, int64_t rows) {
   return made;
 }
 
-// What `turn` does, backwards, added to what is there.
-template <int64_t height, int64_t width, typename T>
-inline void add_tile(const T* from, const int64_t* rows, T* to, int64_t stride) {
-  T held[height][width];
-  for (int64_t c = 0; c < width; ++c) {
-    for (int64_t r = 0; r < height; ++r) held[r][c] = from[rows[c] + r];
-  }
-  for (int64_t r = 0; r < height; ++r) {
-    for (int64_t c = 0; c < width; ++c) to[r * stride + c] += held[r][c];
-  }
-}
-
-template <int64_t height, typename T>
-inline void add_across(const T* from, const std::vector<int64_t>& rows, T* to, int64_t stride) {
-  const int64_t width = rows.size();
-  int64_t c = 0;
-  for (; c + kSide <= width; c += kSide) add_tile<height, kSide>(from, rows.data() + c, to + c, stride);
-  for (; c + 4 <= width; c += 4) add_tile<height, 4>(from, rows.data() + c, to + c, stride);
-  for (; c < width; ++c) add_tile<height, 1>(from, rows.data() + c, to + c, stride);
-}
-
-template <typename T>
-inline void add(const T* from, const std::vector<int64_t>& rows, T* to, int64_t stride, int64_t height) {
-  int64_t r = 0;
-  for (; r + 8 <= height; r += 8) add_across<8>(from + r, rows, to + r * stride, stride);
-  for (; r < height; ++r) add_across<1>(from + r, rows, to + r * stride, stride);
-}
-
 // Children lie in several windows: a thread has all windows of a type, so that no two add to one number.
-Tensor ungathered(const Tensor& given, const Tensor& places, at::IntArrayRef shape, int64_t rows) {
-  const Tensor g = given.contiguous(), index = places.contiguous();
+Tensor ungathered(const Tensor& given, const Tensor& where, at::IntArrayRef shape, int64_t rows) {
+  const Tensor g = given.contiguous(), index = where.contiguous();
   const Reach s = reach_of(shape, index, rows);
   TORCH_CHECK(g.sizes() == at::IntArrayRef({s.k * s.n, s.x(), s.rows, s.m()}), "gradients are ", g.sizes());
   Tensor made = at::zeros(shape, g.options());
@@ -105,7 +77,7 @@ Tensor ungathered(const Tensor& given, const Tensor& places, at::IntArrayRef sha
           const scalar_t* const child = from + (k * s.n + type) * s.d * s.m();
           for (int64_t q = 0; q < s.above; ++q) {
             const int64_t p = places[q * s.k + k];
-            if (p < s.p) add(child + q * s.b, order, to + (p * s.n + type) * s.d, s.image(), s.b);
+            if (p < s.p) add_turned(child + q * s.b, order.data(), to + (p * s.n + type) * s.d, s.image(), s.b, s.d);
           }
         }
       }
