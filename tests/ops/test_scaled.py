@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.profiler import profile
 
 from tests.ops.test_product import twice
 from torchcaps.ops import multiply, scaled
@@ -18,19 +18,64 @@ def drawn(i=7, n=5, x=3, j=4, y=2, own=1):
     return [torch.randn(shape, dtype=torch.float64) for shape in shapes]
 
 
-@pytest.mark.parametrize("own", [1, 2], ids=["for a parent", "for each number"])
-@pytest.mark.parametrize("children", [1, 2, 3, 7, 100], ids="{} in a block".format)
-def test_blocks_of_any_size_give_the_sum_and_its_gradients(monkeypatch, children, own):
-    given = drawn(own=own)
-    monkeypatch.setattr(scaled, "BLOCK", children * given[1][0].nbytes)
-    made = scaled_product(*(t.clone().requires_grad_() for t in given))
-    assert ("Scaled" in made.grad_fn.name()) == (children < 7)
+@pytest.fixture
+def always(monkeypatch):
+    """Maps of any size are scaled block by block."""
+    monkeypatch.setattr(scaled, "LARGE", -1)
+
+
+LARGE_MAPS = {"x": 8, "j": 10, "y": 16}  # 25 children of them are a block
+
+
+@pytest.mark.parametrize("own", [1, 16], ids=["for a parent", "for each number"])
+@pytest.mark.parametrize(("i", "n"), [(0, 3), (7, 0), (1, 1), (7, 5), (230, 5), (230, 257), (60, 2100)])
+def test_any_blocks_parts_and_tiles_give_the_sum_and_its_gradients(always, i, n, own):
+    given = drawn(i=i, n=n, own=own, **LARGE_MAPS)
+    leaves = [t.clone().requires_grad_() for t in given]
+    made = scaled_product(*leaves)
+    assert "Scaled" in made.grad_fn.name()
+    expected = naive(*(copies := [t.clone().requires_grad_() for t in given]))
+    torch.testing.assert_close(made, expected)
+    g = torch.randn_like(expected)
+    for found, wanted in zip(
+        torch.autograd.grad(made, leaves, g), torch.autograd.grad(expected, copies, g), strict=True
+    ):
+        torch.testing.assert_close(found, wanted)
+
+
+def test_results_do_not_depend_on_the_number_of_threads(always):
+    given = [t.float().requires_grad_() for t in drawn(i=230, n=70, **LARGE_MAPS)]
+    before, found = torch.get_num_threads(), []
+    for threads in (1, 2, 5):
+        torch.set_num_threads(threads)
+        made = scaled_product(*given)
+        found.append([made, *torch.autograd.grad(made.square().sum(), given)])
+    torch.set_num_threads(before)
+    for other in found[1:]:
+        assert all(map(torch.equal, found[0], other))
+
+
+def test_second_derivatives(always):
+    given = drawn()
     for found, wanted in zip(twice(scaled_product, *given), twice(naive, *given), strict=True):
         torch.testing.assert_close(found, wanted)
 
 
-def test_second_derivatives_of_inputs_that_depend_on_each_other(monkeypatch):
-    monkeypatch.setattr(scaled, "BLOCK", 200)
+def test_small_maps_are_scaled_at_once():
+    assert "Scaled" not in scaled_product(*(t.requires_grad_() for t in drawn())).grad_fn.name()
+
+
+@pytest.mark.parametrize("wrong", [(0, (5, 6, 3)), (0, (5, 7, 2)), (2, (6, 4, 1)), (2, (7, 3, 1)), (2, (7, 4, 3))])
+def test_sizes_that_do_not_belong_together_are_refused(wrong):
+    given = drawn()
+    given[wrong[0]] = torch.zeros(wrong[1], dtype=torch.float64)
+    with pytest.raises(RuntimeError, match=r"children|couplings"):
+        torch.ops.torchcaps.scaled(*given)
+    with pytest.raises(RuntimeError, match="gradients are"):
+        torch.ops.torchcaps.scaled_backward(torch.zeros(5, 4, 3, dtype=torch.float64), *drawn(), [True] * 3)
+
+
+def test_second_derivatives_of_inputs_that_depend_on_each_other(always):
     u, w, _ = drawn()
 
     def of(product):
@@ -41,9 +86,8 @@ def test_second_derivatives_of_inputs_that_depend_on_each_other(monkeypatch):
 
 
 @pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (0, 2), (1, 2)])
-def test_gradients_that_nobody_wants_are_not_made(monkeypatch, wanted):
+def test_gradients_that_nobody_wants_are_not_made(always, wanted):
     given = drawn()
-    monkeypatch.setattr(scaled, "BLOCK", 200)
     for k in wanted:
         given[k].requires_grad_()
     leaves = [given[k] for k in wanted]
@@ -58,28 +102,22 @@ def test_gradients_that_nobody_wants_are_not_made(monkeypatch, wanted):
 
 def test_no_scaled_maps_are_made_whole():
     """Of maps larger than a block, nothing of their size is made but their gradient."""
-    u, w, c = (t.float().requires_grad_() for t in drawn(i=400, x=8, j=10, y=16))
-    seen = []
-
-    class Sizes(TorchDispatchMode):
-        def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
-            out = operator(*args, **(kwargs or {}))
-            aliases = any(value.alias_info for value in operator._schema.returns)
-            if isinstance(out, torch.Tensor) and out.numel() == w.numel() and not aliases:
-                seen.append(operator.name())
-            return out
-
-    with Sizes():
+    u, w, c = (t.float().requires_grad_() for t in drawn(i=400, n=2, x=8, j=10, y=16))
+    with profile(profile_memory=True) as forward:
         s = scaled_product(u, w, c)
-        assert seen == []
+    with profile(profile_memory=True) as backward:
         s.sum().backward()
-    assert seen == ["aten::new_empty"]
-    assert w.grad is not None
+    assert [_large(run, w.nbytes) for run in (forward, backward)] == [0, 1]
+
+
+def _large(run, least):
+    """How often so much memory was taken at once."""
+    return sum(event.self_cpu_memory_usage >= least for event in run.events() if event.name != "[memory]")
 
 
 def test_a_folded_routing_takes_it(monkeypatch):
     """Couplings of each image's every position alike; poses of several rows, and couplings of each number."""
-    monkeypatch.setattr(scaled, "BLOCK", 0)
+    monkeypatch.setattr(scaled, "LARGE", -1)
     calls = []
     real = scaled._Scaled.apply
     monkeypatch.setattr(scaled._Scaled, "apply", lambda *given: calls.append(1) or real(*given))
@@ -97,7 +135,13 @@ def test_a_folded_routing_takes_it(monkeypatch):
 
 
 def test_a_transform_sees_through_it(monkeypatch):
-    monkeypatch.setattr(scaled, "BLOCK", 0)
+    monkeypatch.setattr(scaled, "LARGE", -1)
     u, w, c = drawn()
     slope = torch.func.grad(lambda c: scaled_product(u, w, c).sum())(c)
     torch.testing.assert_close(slope, torch.autograd.functional.jacobian(lambda c: naive(u, w, c).sum(), c))
+
+
+def test_numbers_of_two_precisions_are_multiplied_by_torch(always):
+    u, w, c = drawn(i=50, **LARGE_MAPS)
+    with pytest.raises(RuntimeError, match=r"(?i)dtype|same|float"):
+        scaled_product(u.float(), w, c)

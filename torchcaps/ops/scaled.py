@@ -1,6 +1,5 @@
-"""Σ_i c_ij u_i W_ij for couplings that no image changes, block by block: scaled maps never leave the cache."""
+"""Σ_i c_ij u_i W_ij for couplings that no image changes: native passes scale the maps block by block, in the cache."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -8,13 +7,16 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor
 
+from torchcaps.ops.natively import natively
+from torchcaps.ops.operators import LIBRARY
 from torchcaps.ops.ordinary import ordinary
-from torchcaps.ops.pages import room
 
-BLOCK = 1 << 20  # bytes of the maps of a block
+LARGE = 1 << 20  # bytes of maps: fewer are soon scaled at once
 Children = Float[Tensor, "n i x"]
 Maps = Float[Tensor, "i x j y"]
 Couplings = Float[Tensor, "i j #y"]
+LIBRARY.define("scaled(Tensor u, Tensor w, Tensor c) -> Tensor")
+LIBRARY.define("scaled_backward(Tensor g, Tensor u, Tensor w, Tensor c, bool[3] wanted) -> (Tensor, Tensor, Tensor)")
 
 
 def scaled_product(u: Children, w: Maps, c: Couplings) -> Float[Tensor, "n j y"]:
@@ -23,7 +25,7 @@ def scaled_product(u: Children, w: Maps, c: Couplings) -> Float[Tensor, "n j y"]
     >>> scaled_product(torch.ones(5, 6, 2), torch.ones(6, 2, 3, 4), torch.full((6, 3, 1), 0.5))[0, 0]
     tensor([6., 6., 6., 6.])
     """
-    if torch.compiler.is_compiling() or w.nbytes <= BLOCK or not ordinary(u, w, c):
+    if torch.compiler.is_compiling() or w.nbytes <= LARGE or not ordinary(u, w, c) or not natively(u):
         return _at_once(u, w, c)
     made: Tensor = _Scaled.apply(u, w, c)  # type: ignore[no-untyped-call]
     return made
@@ -34,53 +36,21 @@ def _at_once(u: Children, w: Maps, c: Couplings) -> Float[Tensor, "n j y"]:
     return rearrange(rearrange(u, "n i x -> n (i x)") @ maps, "n (j y) -> n j y", j=w.shape[2])
 
 
-def _blocks(w: Maps) -> Iterator[slice]:
-    step = max(1, BLOCK * len(w) // w.nbytes)
-    for begin in range(0, len(w), step):
-        yield slice(begin, begin + step)
-
-
 class _Scaled(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, u: Tensor, w: Tensor, c: Tensor) -> Tensor:
         ctx.save_for_backward(u, w, c)
-        s = u.new_zeros(len(u), w.shape[2] * w.shape[3])
-        for block in _blocks(w):
-            s.addmm_(u[:, block].flatten(1), (w[block] * c[block, None]).flatten(2).flatten(0, 1))
-        return s.reshape(len(u), *w.shape[2:])
+        made: Tensor = torch.ops.torchcaps.scaled.default(u, w, c)
+        return made
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():  # a gradient that is to be differentiated again
             return _again(ctx.saved_tensors, g)
-        u, w, c = ctx.saved_tensors
-        wanted = zip((u, w, c), ctx.needs_input_grad, strict=True)
-        du, dw, dc = (room(t.shape, t) if needed else None for t, needed in wanted)
-        for block in _blocks(w):
-            _pull(g.flatten(1), u, w, c, du, dw, dc, block)
-        return du, dw, dc
-
-
-def _pull(
-    g: Float[Tensor, "n jy"],
-    u: Children,
-    w: Maps,
-    c: Couplings,
-    du: Children | None,
-    dw: Maps | None,
-    dc: Couplings | None,
-    block: slice,
-) -> None:
-    """Write the gradients of a block of children, those that are wanted."""
-    if du is not None:
-        torch.mm(g, (w[block] * c[block, None]).flatten(2).flatten(0, 1).T, out=du[:, block].flatten(1))
-    if dw is None and dc is None:
-        return
-    of_maps = (u[:, block].flatten(1).T @ g).reshape(w[block].shape)
-    if dw is not None:
-        torch.mul(of_maps, c[block, None], out=dw[block])
-    if dc is not None:
-        dc[block] = of_maps.mul_(w[block]).sum(1).sum_to_size(c[block].shape)
+        found: tuple[Tensor | None, ...] = torch.ops.torchcaps.scaled_backward.default(
+            g, *ctx.saved_tensors, ctx.needs_input_grad
+        )
+        return found
 
 
 def _again(inputs: tuple[Tensor, ...], g: Tensor) -> tuple[Tensor | None, ...]:
