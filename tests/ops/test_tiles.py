@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from torchcaps import ops
+from torchcaps.ops import tiles
 
 I, M, X, A, J, Y = 7, 9, 3, 2, 4, 5
 
@@ -102,3 +103,24 @@ def test_a_query_that_is_made_of_the_votes_counts_once(small_tiles):
         return torch.autograd.grad(s.square().sum(), [u, w, bias], create_graph=again)
 
     torch.testing.assert_close(slopes(again=True), slopes(again=False))
+
+
+def test_passes_read_instances_side_by_side(monkeypatch):
+    """However tensors and gradients come: a pass reads each of them for every tile."""
+    monkeypatch.setattr(tiles, "TILE_BYTES", 1)
+    strides = []
+
+    def forward(u, q):
+        strides.extend([u.stride(-1), q.stride(-1)])
+        return ((u * q).sum(0),)
+
+    def pullback(grads, u, q):
+        strides.extend([grads[0].stride(-1), u.stride(-1), q.stride(-1)])
+        return (grads[0] * q).expand_as(u), (grads[0] * u).sum(0)
+
+    u, q = draw(M, I).T, draw(M, 1).T[0]
+    over = tiles.Pass(forward, ("im", "m"), ("m",), pullback)
+    [made] = tiles.run(over, [u, q], i=I, m=M, pair_bytes=8)
+    made.backward(draw(M, 2)[:, 0])
+    assert set(strides) == {1}
+    assert len(strides) > 2 * I

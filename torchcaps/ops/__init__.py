@@ -12,7 +12,7 @@ from torchcaps.ops import native, operators, triton
 from torchcaps.ops.attend import attend as plain_attend
 from torchcaps.ops.fold import convolve, fold_columns, multiply, worth_gathering
 from torchcaps.ops.gather import gathered
-from torchcaps.ops.iterations import LEAST, Slot, attend_in, slots, whole
+from torchcaps.ops.iterations import LEAST, Slot, attend_in, slots
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
@@ -22,6 +22,7 @@ from torchcaps.ops.plain import is_plain, plainly
 from torchcaps.ops.squash import squash
 from torchcaps.ops.stored import Stored, store, worth_storing
 from torchcaps.ops.stored import attend_stored as plain_attend_stored
+from torchcaps.ops.tiles import whole
 from torchcaps.ops.turn import turned
 from torchcaps.ops.votes import Bias, Children, Maps, PerChild, PerPair, PerParent, Poses
 

@@ -13,7 +13,7 @@ from torch.library import register_fake
 
 from torchcaps.ops.attend import attend_pass
 from torchcaps.ops.operators import LIBRARY
-from torchcaps.ops.tiles import differentiate, pull
+from torchcaps.ops.tiles import differentiate, pull, whole
 from torchcaps.ops.votes import Bias, Children, Maps, PerParent, Poses, pair_bytes
 
 LEAST = 3
@@ -50,11 +50,6 @@ def attend_in(
     """
     s, mass = _Iteration.apply(*slot, *whole(u, w, bias, query), j, known)  # type: ignore[no-untyped-call]
     return s, mass
-
-
-def whole(*tensors: Tensor | None) -> list[Tensor | None]:
-    """As the passes read them; maps may be one for all children."""
-    return [None if t is None else t.contiguous() for t in tensors]
 
 
 class _Slots(torch.autograd.Function):

@@ -40,9 +40,14 @@ def run(over: Pass, inputs: Tensors, *, i: int, m: int, pair_bytes: int) -> tupl
     if traced or i * m * pair_bytes <= TILE_BYTES:
         return over.forward(*inputs)
     outputs: tuple[Tensor, ...] = _Tiled.apply(  # type: ignore[no-untyped-call]
-        over, {"i": i, "m": m, "pair_bytes": pair_bytes}, *inputs
+        over, {"i": i, "m": m, "pair_bytes": pair_bytes}, *whole(*inputs)
     )
     return outputs
+
+
+def whole(*tensors: Tensor | None) -> list[Tensor | None]:
+    """As the passes read them, again and again: instances side by side in memory."""
+    return [None if t is None else t.contiguous() for t in tensors]
 
 
 def pull(
@@ -86,7 +91,7 @@ class _Tiled(torch.autograd.Function):
         over, inputs, needed = ctx.over, ctx.saved_tensors, ctx.needs_input_grad[2:]
         if torch.is_grad_enabled():
             return None, None, *differentiate(over, grads, inputs, needed, create_graph=True)
-        return None, None, *pull(over, grads, inputs, needed, **ctx.sizes)
+        return None, None, *pull(over, whole(*grads), inputs, needed, **ctx.sizes)
 
 
 def differentiate(

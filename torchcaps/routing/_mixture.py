@@ -50,7 +50,7 @@ def observe(votes: Votes, belief: Belief | None = None, query: Poses | None = No
 
 def evidence(mass: PerParent, log_sigma: Poses, beta_u: Float[Tensor, " j"], beta_a: Float[Tensor, " j"]) -> PerParent:
     """β_a − Σ_h (β_u + log σ_h) Σ_i R_ij, the logit of a parent's activation (Hinton et al. 2018, procedure 1)."""
-    return beta_a - (beta_u[:, None] + log_sigma).sum(-1) * mass
+    return beta_a - (log_sigma.shape[-1] * beta_u + log_sigma.sum(-1)) * mass
 
 
 def responsibilities(votes: Votes, belief: Belief | None) -> Coupling:
