@@ -7,6 +7,7 @@ ratio of medians when rounds, in which all candidates run within the same moment
 import ctypes
 import gc
 import math
+import statistics
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from torchcaps.ops import release
 SAMPLE_SECONDS = 0.01  # a call shorter than this is repeated until a round takes it
 DRAWS, INTERVAL = 2000, (5, 95)  # bootstrap resamples, and the percentiles reported
 LEAST_MEGABYTES = 1.0  # the kernel counts pages in lots: below this, a growth of memory means nothing
+MARKER = Path("/proc/self/clear_refs")
 
 Call = Callable[[], object]
 
@@ -95,15 +97,20 @@ def _seconds(call: Call, count: int) -> float:
 
 
 def _first(call: Call) -> tuple[float, float | None]:
-    """Warm up, then seconds and growth of the resident set, in MB; the kernel keeps the high-water mark (Linux)."""
+    """Warm up, then seconds and growth of the resident set, in MB: the middle one of three, for it is never quite alike."""
     call()
-    gc.collect()
-    marker = Path("/proc/self/clear_refs")
-    if not marker.exists():
+    if not MARKER.exists():
         return _seconds(call, 1), None
+    seconds, megabytes = zip(*(_growth(call) for _ in range(3)), strict=True)
+    return min(seconds), statistics.median(megabytes)
+
+
+def _growth(call: Call) -> tuple[float, float]:
+    """Seconds, and how far the resident set grows; the kernel keeps the high-water mark (Linux)."""
+    gc.collect()
     release()  # what a candidate keeps for its next call counts, like what it takes anew
     ctypes.CDLL(None).malloc_trim(0)  # memory that an earlier candidate left with the allocator is not ours
-    marker.write_text("5")
+    MARKER.write_text("5")
     before = _status("VmRSS")
     seconds = _seconds(call, 1)
     return seconds, _status("VmHWM") - before

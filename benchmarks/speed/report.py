@@ -25,9 +25,9 @@ Written by `python -m benchmarks.speed.report` from `{source}`; `make bench-spee
 *Textbook* is the code everyone writes: explicit votes, einsum and softmax, the same parameters, and no value computed
 that no result needs. Before anything is timed, both are compared. A figure is textbook ÷ torchcaps of the least wall
 times, candidates taking turns in one process; in brackets the 5–95 % interval of the ratio of medians, by drawing the
-rounds again (on a busy machine the figure may lie outside). Memory is the growth of the resident set at its peak. A
-training call of a layer is the forward pass and all gradients; a training step of a network has its loss, its decoder
-and Adam besides.
+rounds again (on a busy machine the figure may lie outside). Memory is the growth of the resident set at its peak, the
+middle one of three. A training call of a layer is the forward pass and all gradients; a training step of a network has
+its loss, its decoder and Adam besides.
 """
 
 
