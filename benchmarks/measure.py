@@ -97,7 +97,7 @@ def _seconds(call: Call, count: int) -> float:
 
 
 def _first(call: Call) -> tuple[float, float | None]:
-    """Warm up, then seconds and growth of the resident set, in MB: the middle one of three, for it is never quite alike."""
+    """Warm up, then seconds and growth of the resident set, in MB, which is the middle one of three."""
     call()
     if not MARKER.exists():
         return _seconds(call, 1), None
