@@ -12,6 +12,7 @@ from torchcaps.bench.subject import Trained
 from torchcaps.data import DataUnavailableError
 from torchcaps.models import from_pretrained
 from torchcaps.train import checkpoint, fit
+from torchcaps.train.allocator import keep_freed_memory
 from torchcaps.train.run import CHECKPOINTS, MODEL
 
 SUMMARY = "summary.json"
@@ -60,6 +61,7 @@ def _train_and_store(training: Training, place: Place, folder: Path) -> None:
 
 def _train(training: Training, folder: Path) -> dict[str, Any]:
     """Go on from the last checkpoint, if there is one, to the end."""
+    keep_freed_memory()
     run = fit(**training.settings.to_json(), out=folder, resume=True, quiet=True)
     target, last = training.settings.until_accuracy, run.history[-1]
     kept, _ = checkpoint.newest(folder / CHECKPOINTS)

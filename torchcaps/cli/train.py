@@ -141,8 +141,10 @@ def _once(own: dict[str, Any], pairs: dict[str, Any]) -> dict[str, Any]:
 def _fit(model: str, data: str, options: dict[str, Any]) -> "Run | None":
     """The run, for the process that speaks; a training that is stopped ends with the line that goes on with it."""
     from torchcaps.train import Stopped, fit
+    from torchcaps.train.allocator import keep_freed_memory
     from torchcaps.train.processes import is_first
 
+    keep_freed_memory()
     try:
         run = fit(model, data, **options)
     except Stopped as stop:
