@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.mutants.fault import ROOT, Fault
+from benchmarks.mutants.fault import ROOT, Fault, FaultError
 
 LONGEST = 900.0
 """Seconds after which the tests hang: a fault that makes them was noticed."""
@@ -31,7 +32,7 @@ class Copy:
     """A copy of all that git knows of the project, in which one file at a time is changed."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder, self.log = folder, folder.with_suffix(".log")
         shutil.rmtree(folder, ignore_errors=True)
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
         for name in filter(None, listed.stdout.split("\0")):
@@ -42,23 +43,36 @@ class Copy:
         """Plant it, run its tests, put the file back."""
         self._write(fault.file, fault.planted())
         try:
+            if fault.file.endswith((".cpp", ".h")):
+                self._build(fault)
             return self.test(fault.tests)
         finally:
             self._write(fault.file, (ROOT / fault.file).read_text())
 
     def test(self, tests: tuple[str, ...]) -> Outcome:
         """Run tests up to the first that fails."""
-        started, log = time.monotonic(), self.folder.with_suffix(".log")
-        process = os.fork()
-        if process == 0:
-            _run(self.folder, tests, log)
-        ended = _wait(process, started)
+        started = time.monotonic()
+        ended = self._forked(lambda: _pytest(tests))
         seconds = round(time.monotonic() - started, 1)
-        if ended is None:
-            return Outcome("noticed", "its tests hang", seconds)
         if ended == 0:
             return Outcome("survived", "", seconds)
-        return Outcome("noticed", _first_failure(log), seconds)
+        if ended is None or ended < 0:
+            return Outcome(
+                "noticed", "its tests hang" if ended is None else f"its tests die of signal {-ended}", seconds
+            )
+        return Outcome("noticed", _first_failure(self.log), seconds)
+
+    def _build(self, fault: Fault) -> None:
+        """The native passes with the fault in them: tests that fail since nothing was built would have seen nothing."""
+        if self._forked(_native) != 0:
+            raise FaultError(f"{fault.file}: {fault.what}: cannot be built, see {self.log}")
+
+    def _forked(self, work: Callable[[], int]) -> int | None:
+        """What some work in a process of its own ended with; None if it hangs."""
+        started, process = time.monotonic(), os.fork()
+        if process == 0:
+            _run(self.folder, work, self.log)
+        return _wait(process, started)
 
     def _write(self, file: str, text: str) -> None:
         path = self.folder / file
@@ -73,7 +87,7 @@ def preload() -> None:
         importlib.import_module(name)
 
 
-def _run(folder: Path, tests: tuple[str, ...], log: Path) -> None:
+def _run(folder: Path, work: Callable[[], int], log: Path) -> None:
     """The forked process: never returns."""
     code = 70
     try:
@@ -86,12 +100,23 @@ def _run(folder: Path, tests: tuple[str, ...], log: Path) -> None:
         for name in [name for name in sys.modules if name.partition(".")[0] in ("torchcaps", "benchmarks", "tests")]:
             del sys.modules[name]
         sys.path[:] = [str(folder), *(entry for entry in sys.path if Path(entry or ".").resolve() != ROOT)]
-        import pytest  # it looks at the folder it is imported in
-
-        code = int(pytest.main(["-x", "-p", "no:xdist", "--tb=line", "-W", "ignore::pytest.PytestWarning", *tests]))
+        code = work()
     finally:
         sys.stdout.flush()
         os._exit(code)
+
+
+def _pytest(tests: tuple[str, ...]) -> int:
+    import pytest  # it looks at the folder it is imported in
+
+    return int(pytest.main(["-x", "-p", "no:xdist", "--tb=line", "-W", "ignore::pytest.PytestWarning", *tests]))
+
+
+def _native() -> int:
+    from torchcaps.ops import native  # those of the copy
+
+    print(found := native.status())
+    return int(found != "native")
 
 
 def _wait(process: int, started: float) -> int | None:

@@ -166,3 +166,16 @@ def test_memory_that_is_kept_can_be_given_back():
     del large
     assert release() == MAPPED
     assert release() == 0
+
+
+def test_of_memory_that_is_kept_there_is_a_gigabyte_at_the_most():
+    """Nobody writes to it here, so the system need not have it."""
+    if native.status() != "native":
+        pytest.skip(f"here serves {native.status()}")
+    release()
+    made = [room((size << 20,), torch.ones(1, dtype=torch.uint8)) for size in (40, 300, 300, 300, 500)]
+    while made:
+        made.pop(0)
+    assert release() == (300 + 500) << 20  # for the last went the smallest and, of those like it, as many as need be
+    room(((1 << 30) + 1,), torch.ones(1, dtype=torch.uint8))
+    assert release() == 0
