@@ -3,13 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from pages.findings import RESULTS, chosen
+from pages.findings import RESULTS, THOUGHTS, chosen, value
 from torchcaps.bench.papers import artefacts
 from torchcaps.layers import CapsuleLayer
 from torchcaps.routing import ROUTINGS
 from torchcaps.types import CapsShape
 
 NAME, CROSS = "choosing.md", "cross/table"
+TESTS = ("clean", "affine", "overlap", "PGD 0.1", "compactness", "clean, 5 layers", "sign")
+"""Columns of which more is better, and which not all rows share the top of."""
 LARGE = CapsShape((6, 6), 32, 8)
 INTRODUCTION = """\
 # Choosing a routing
@@ -35,7 +37,7 @@ What follows from this, before any training:
   each parent and take the [most time](speed.md).
 - For poses without a length that means something (matrices), take a routing with activations of their own: `em`,
   `variational`, `self_routing`; or `inverted_attention` with its linear head.
-- Without a bias none of `dynamic` and `em` can tell x from −x: see [the theorem](findings.md#peer2021).
+- Without a bias only `inverted_attention` and `self_routing` can tell x from −x: [the theorem](findings.md#peer2021).
 """
 
 
@@ -53,11 +55,12 @@ def _row(name: str) -> str:
 
 
 def _found(results: Path) -> str:
-    """The cross table, with the best of each test named."""
+    """The cross table, what it tells apart, and what follows from that."""
     title = "## What the bench found\n\n"
     summary = cross(results)
     if summary is not None:
-        return title + _table(summary)
+        advice = (THOUGHTS / NAME).read_text()
+        return f"{title}{_table(summary)}\n{_apart(summary)}\n{advice}"
     cost = artefacts()[CROSS].budgets["cpu"].minutes
     return f"{title}Not run yet: `torchcaps bench run {CROSS} --scale cpu`, about {cost:g} minutes of one core.\n"
 
@@ -72,15 +75,30 @@ def _table(summary: dict[str, Any]) -> str:
     """The table as it is stored, in Markdown."""
     table = summary["tables"][0]
     head = ["", *table["columns"]]
-    lines = [head, ["---"] * len(head), *([title, *map(_cell, cells)] for title, cells in table["lines"])]
+    lines = [head, ["---"] * len(head), *([title, *map(value, cells)] for title, cells in table["lines"])]
     cuts = f" Cut: {'; '.join(summary['cuts'])}." if summary["cuts"] else ""
     said = f"At scale `{summary['scale']}`, {len(summary['seeds'])} seeds, with 95 % intervals.{cuts}"
     return said + "\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
-def _cell(cell: dict[str, Any] | None) -> str:
-    if cell is None or cell["ours"] is None:
-        return "–"
-    digits = (lambda value: f"{value:,.3g}") if cell["form"] == "number" else (lambda value: f"{value:.1f}")
-    interval = "" if cell["interval"] is None else f" ({digits(cell['interval'][0])}–{digits(cell['interval'][1])})"
-    return f"{digits(cell['ours'])}{interval}"
+def behind(summary: dict[str, Any], column: str) -> tuple[str, list[str], list[str]]:
+    """Who is best in a column, whose interval touches the best one's, and whose lies wholly below."""
+    table = summary["tables"][0]
+    place = table["columns"].index(column)
+    cells = {title: line[place] for title, line in table["lines"] if line[place] and line[place]["ours"] is not None}
+    if not cells:
+        return "–", [], []
+    best = max(cells, key=lambda title: cells[title]["ours"])
+    lower = cells[best]["interval"][0]
+    below = [title for title, cell in cells.items() if cell["interval"][1] < lower]
+    return best, [title for title in cells if title != best and title not in below], below
+
+
+def _apart(summary: dict[str, Any]) -> str:
+    """Which rows each test tells apart."""
+    lines = ["### What is told apart", "", "By whether the 95 % intervals of two rows touch:", ""]
+    lines += ["| test | highest | touch it | lie below it |", "|---|---|---|---|"]
+    for column in TESTS:
+        best, touch, below = behind(summary, column)
+        lines.append(f"| {column} | {best} | {', '.join(touch) or '–'} | {', '.join(below) or '–'} |")
+    return "\n".join(lines) + "\n"

@@ -46,13 +46,14 @@ def box(x: float, y: float, w: float, h: float, fill: str = "none", stroke: str 
 
 def capsule() -> str:
     """A number says whether, a capsule says whether and how."""
-    parts = [words(150, 30, "a neuron: one number"), words(470, 30, "a capsule: a pose of d numbers")]
-    parts += [box(125, 60, 50, 24, PALE), words(150, 77, "0.8")]
-    parts += [box(370 + 50 * k, 60, 50, 24, PALE) for k in range(4)]
-    parts += [words(395 + 50 * k, 77, v) for k, v in enumerate(("0.6", "0.1", "−0.3", "0.4"))]
-    parts += [words(150, 112, "how much of a feature is here", fill=GREY, size=13)]
-    parts += [words(470, 112, "its direction: what it looks like", fill=GREY, size=13)]
-    parts += [words(470, 132, "its length, or a number beside it: whether it is here", fill=GREY, size=13)]
+    left, right = 130, 430
+    parts = [words(left, 30, "a neuron: one number"), words(right, 30, "a capsule: a pose of d numbers")]
+    parts += [box(left - 25, 60, 50, 24, PALE), words(left, 77, "0.8")]
+    parts += [box(right - 100 + 50 * k, 60, 50, 24, PALE) for k in range(4)]
+    parts += [words(right - 75 + 50 * k, 77, v) for k, v in enumerate(("0.6", "0.1", "−0.3", "0.4"))]
+    parts += [words(left, 112, "how much of a feature is there", fill=GREY, size=13)]
+    parts += [words(right, 112, "its direction: what it looks like", fill=GREY, size=13)]
+    parts += [words(right, 132, "its length, or a number beside it: whether it is there", fill=GREY, size=13)]
     return page(640, 150, "A neuron and a capsule", parts)
 
 
@@ -125,7 +126,7 @@ def windows() -> str:
 
 
 SAYS = {
-    "cli": "one command a file: parses, calls, prints",
+    "cli": "one command per file: parses, calls, prints",
     "bench": "jobs, store, verdict, papers/&lt;key&gt;/&lt;artefact&gt;, demo",
     "report": "pages without a server; a classifier for scikit-learn",
     "explorer": "the page that looks inside a model",
@@ -134,11 +135,11 @@ SAYS = {
     "measures": "accumulators over one walk",
     "explain": "the parse of an image as a tree",
     "infer": "a model on images: mode, device, precision",
-    "models": "one paper, one data set a file; ONNX; contracts",
+    "models": "one paper, one data set per file; ONNX; contracts",
     "network": "what a network is: Model, CapsNet, ConvNet",
     "schedule": "layer by layer, or all layers at once",
     "layers": "primary capsules, capsule layers, heads, decoders",
-    "routing": "one algorithm a file",
+    "routing": "one algorithm per file",
     "votes": "what a routing can ask",
     "functional": "squash; where children come from",
     "ops": "the fused passes; the nouns, the legend of letters",

@@ -83,7 +83,8 @@ def _artefact(artefact: Artefact, summary: dict[str, Any] | None) -> Iterator[st
         yield from _thoughts(artefact)
         for table in summary["tables"]:
             yield from _table(table)
-        yield from (f"![{picture.title}](findings/{name})\n" for name, picture in pictures(artefact))
+        for name, picture in pictures(artefact):
+            yield f"![{picture.title}](findings/{name})\n\n*{_cell(picture.title)}* ([larger](findings/{name}))\n"
 
 
 def _seeds(summary: dict[str, Any]) -> str:
@@ -103,13 +104,14 @@ def _table(table: dict[str, Any]) -> Iterator[str]:
     yield f"| {_cell(table['title'])} | {' | '.join(map(_cell, table['columns']))} |"
     yield "|---" * (1 + len(table["columns"])) + "|"
     for title, cells in table["lines"]:
-        yield f"| {_cell(title)} | {' | '.join(map(_value, cells))} |"
+        yield f"| {_cell(title)} | {' | '.join(map(value, cells))} |"
     yield ""
     if has_printed(table):
         yield "In brackets what the paper printed.\n"
 
 
-def _value(cell: dict[str, Any] | None) -> str:
+def value(cell: dict[str, Any] | None) -> str:
+    """What was measured, its interval, and what the paper printed."""
     if cell is None:
         return ""
     ours = figure(cell["ours"], cell["form"])

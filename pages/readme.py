@@ -1,9 +1,10 @@
 """The part of the README that comes from results: the cross table in short, and how many claims ended how."""
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
-from pages.choosing import cross
+from pages.choosing import behind, cross
 from pages.findings import RESULTS, chosen, overview
 from torchcaps.bench.page import figure
 
@@ -14,7 +15,7 @@ SHORT = {
     "affine": "affine",
     "overlap": "overlap",
     "PGD 0.1": "PGD",
-    "living, 5 layers": "living",
+    "clean, 5 layers": "deep",
     "sign": "sign",
     "ms a step": "ms",
     "MB": "MB",
@@ -22,10 +23,12 @@ SHORT = {
 """Columns of the table, and what they are called here."""
 INTRODUCTION = """\
 Every routing in the same CapsNet, and three ConvNets, after the same 90,000 digits. In percent: digits as learned,
-warped, overlapping, attacked (PGD, 0.1); hidden capsules that live in a network of five layers; the sign of a number,
-without a bias. Milliseconds and megabytes are those of a training step at full size
+warped, overlapping, attacked (PGD, 0.1); digits as learned by five layers of capsules; the sign of a number, without a
+bias. Milliseconds and megabytes are those of a training step at full size
 ([with intervals](docs/choosing.md#what-the-bench-found)).
 """
+JUDGED = ("clean", "affine", "overlap", "clean, 5 layers", "sign")
+"""Columns whose verdict is told: PGD was tried on too few digits to tell much."""
 
 
 def render(text: str, results: Path = RESULTS) -> str:
@@ -33,7 +36,7 @@ def render(text: str, results: Path = RESULTS) -> str:
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     table = cross(results)
-    short = "" if table is None else f"{INTRODUCTION}\n{_short(table)}\n"
+    short = "" if table is None else f"{INTRODUCTION}\n{_short(table)}\n{_verdicts(table)}\n"
     return f"{before}{BEGIN}\n{overview(chosen(results))}\n{short}{END}{after}"
 
 
@@ -44,6 +47,13 @@ def _short(summary: dict[str, Any]) -> str:
     lines = [["", *SHORT.values()], ["---"] * (1 + len(SHORT))]
     lines += [[title, *(_figure(cells[place]) for place in places)] for title, cells in table["lines"]]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _verdicts(summary: dict[str, Any]) -> str:
+    """Who is surely not the best, test by test."""
+    told = [f"{SHORT[column]}: {', '.join(behind(summary, column)[2]) or 'nobody'}" for column in JUDGED]
+    text = f"Surely behind the best, by 95 % intervals: {'; '.join(told)}. [As advice](docs/choosing.md#as-advice)."
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def _figure(cell: dict[str, Any] | None) -> str:

@@ -60,7 +60,7 @@ class CapsShape(NamedTuple):
 
 
 class RoutingShape(NamedTuple):
-    """What a routing is built for: the parents' grid, children a window, parents a position, pose sizes."""
+    """What a routing is built for: the parents' grid, children per window, parents per position, pose sizes."""
 
     grid: tuple[int, int]
     i: int

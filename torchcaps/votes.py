@@ -37,7 +37,7 @@ class Votes:
         below: the children, on their grid.
         w: for each child and parent a map from the columns of u to the columns of the vote.
         bias: added to every vote (peer2021, section 4.2).
-        j: parents a position.
+        j: parents per position.
         rows: of a pose; one for vectors.
         windows: where the children come from.
         grid_wide: whether a child's parents compete across the grid, or inside a window only.

@@ -27,7 +27,7 @@ def pair(value: Pair, what: str) -> tuple[int, int]:
 
 
 class Windows(nn.Module):
-    """Windows of `window` positions, `stride` apart, over a `grid` of `n` capsules a position, padded by `padding`.
+    """Windows of `window` positions, `stride` apart, over a `grid` of `n` capsules per position, padded by `padding`.
 
     They give couplings their geometry: `places` says which child an entry comes from, `parents` who sees a child, and
     `by_child` brings the entries to the children.

@@ -1,12 +1,13 @@
 """Pages speak of files that are there, link to places that are there, and those written by programs are up to date."""
 
+import doctest
 import json
 import re
 from pathlib import Path
 
 import pytest
 
-from pages import figures, findings, links, readme, reference
+from pages import choosing, doctests, figures, findings, links, readme, reference
 from pages.__main__ import PAGES as WRITTEN
 from tests.docs.markdown import PAGES, ROOT, blocks
 from torchcaps.bench.papers import artefacts
@@ -54,14 +55,28 @@ def test_the_readme_has_the_cross_table_in_short(monkeypatch):
     columns = ["parameters (M)", *reversed(readme.SHORT)]
     absent = {**cell(0), "ours": None}
     line = ["dynamic", [cell(8.2, "number"), *(cell(90.04 + k) for k in range(len(columns) - 3)), None, absent]]
-    summary = {"claims": [], "tables": [{"columns": columns, "lines": [line]}]}
+    worse = ["uniform", [None if c is None or c["ours"] is None else cell(c["ours"] - 2.1, c["form"]) for c in line[1]]]
+    summary = {"claims": [], "tables": [{"columns": columns, "lines": [line, worse]}]}
     monkeypatch.setattr(findings, "summaries", lambda *_: ({"cross/table": summary}, []))
     made = readme.render(f"before\n{readme.BEGIN}old\n{readme.END}after\n", Path("nowhere"))
     assert made.startswith(f"before\n{readme.BEGIN}\n1 of {len(artefacts())} artefacts have results")
     assert "old" not in made
     assert made.endswith(f"{readme.END}after\n")
-    assert "|  | clean | affine | overlap | PGD | living | sign | ms | MB |" in made
+    assert "|  | clean | affine | overlap | PGD | deep | sign | ms | MB |" in made
     assert "| dynamic | – | – | 95.0 | 94.0 | 93.0 | 92.0 | 91.0 | 90.0 |" in made
+    verdicts = "intervals: clean: nobody; affine: nobody; overlap: uniform; deep: uniform; sign: uniform."
+    assert verdicts in made.replace("\n", " ")
+
+
+def test_intervals_tell_who_is_behind():
+    def line(title, ours, width):
+        return [title, [{"ours": ours, "interval": [ours - width, ours + width], "form": "percent"}]]
+
+    lines = [line("near", 89, 2), line("best", 92, 1.5), line("far", 80, 3), ["absent", [None]]]
+    summary = {"tables": [{"columns": ["clean"], "lines": lines}]}
+    assert choosing.behind(summary, "clean") == ("best", ["near"], ["far"])
+    lines[0] = line("near", 89, 1.4)
+    assert choosing.behind(summary, "clean") == ("best", [], ["near", "far"])
 
 
 def test_drawings_and_reference_are_up_to_date(tmp_path):
@@ -94,6 +109,10 @@ def test_every_artefact_with_results_has_words_and_pictures():
         assert (findings.THOUGHTS / f"{name.replace('/', '-')}.md").is_file(), name
         for file, _ in findings.pictures(artefacts()[name]):
             assert (ROOT / "docs/findings" / file).is_file(), "run `make pages`"
+
+
+def test_docstrings_are_made_ready_for_the_site():
+    assert doctest.testmod(doctests) == (0, 2)
 
 
 def test_broken_links_of_a_site_are_found(tmp_path):

@@ -81,7 +81,7 @@ def test_what_is_known_of_layers_is_put_together():
 
 
 @pytest.mark.parametrize(
-    ("targets", "said"), [(1.5, "1.5 targets a capsule: routes are mostly fixed"), (3.0, "3.0 targets a capsule")]
+    ("targets", "said"), [(1.5, "1.5 targets per capsule: routes are mostly fixed"), (3.0, "3.0 targets per capsule")]
 )
 def test_the_card_of_a_network(targets, said):
     found = sections(network("net", activity=ACTIVITY, dynamics=dynamics(targets)))

@@ -1,4 +1,4 @@
-"""The command `torchcaps`; one command a file, heavy imports inside the commands so that --help answers at once."""
+"""The command `torchcaps`; one command per file, heavy imports inside the commands so that --help answers at once."""
 
 import sys
 import warnings

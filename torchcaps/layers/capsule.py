@@ -33,7 +33,7 @@ class CapsuleLayer(nn.Module):
 
     Args:
         below: the shape of the children.
-        n: parents a position.
+        n: parents per position.
         d: size of a parent's pose; the child's if not given.
         rows: of a pose, child's and parent's alike: 1 for vectors, 4 for 4×4 matrices.
         window, stride, padding: of the convolution; no window means the whole grid. Padded children cast no vote.

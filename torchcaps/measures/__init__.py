@@ -1,4 +1,4 @@
-"""Measures: what can be said of any trained network, with capsules or without, one measure a file.
+"""Measures: what can be said of any trained network, with capsules or without, one measure per file.
 
 A measure is an accumulator; `walk` shows it a data set, which a view may have made of another. Its result prints as a
 table, draws itself, and goes to JSON and back.

@@ -25,7 +25,7 @@ class LayerActivity:
 
     Attributes:
         cns, cnm: norms of an image's capsules, their sum and their mean, averaged over images.
-        cas, car: active capsules an image, and their share.
+        cas, car: active capsules per image, and their share.
         cds, cdr: dead capsules, and their share.
         car_sweep, cdr_sweep: the shares at each threshold of the sweep, which stands for both thresholds of death.
         means, deviations: of each capsule's activation over images, in the order (row, column, type).

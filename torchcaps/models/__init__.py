@@ -1,4 +1,4 @@
-"""The networks of the papers, one paper a file, baselines included."""
+"""The networks of the papers, one paper per file, baselines included."""
 
 from torchcaps.models import _catalogue, chen2019, gu2021, mitterreiter2023, peer2021, tsai2020
 from torchcaps.models._cost import multiply_adds

@@ -61,7 +61,7 @@ def health(name: str, found: Mapping[str, Result]) -> Health | None:
     rate, targets = (_mean([getattr(line, part) for line in table.layers]) for part in ("dynamics", "targets"))
     if rate is not None and targets is not None:
         fixed = targets < STATIC
-        detail = f"{targets:.1f} targets a capsule" + (": routes are mostly fixed" if fixed else "")
+        detail = f"{targets:.1f} targets per capsule" + (": routes are mostly fixed" if fixed else "")
         signs.append(Sign("routing dynamics", f"{rate:.2f}", detail, alarm=fixed))
     return Health(name, signs)
 

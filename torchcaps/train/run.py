@@ -33,7 +33,7 @@ class Run:
         settings: what decided the training.
         classes: names of the classes.
         image_shape: channels, height and width of the images it takes.
-        history: for each epoch, and each judging inside one, its loss, accuracy, validation accuracy, images a second.
+        history: for each epoch, and each judging inside one, loss, accuracy, validation accuracy, images per second.
         directory: where it lies; None if it was not kept.
         made_with: versions, device, threads and the passes that computed it, as far as they are known.
     """
