@@ -33,15 +33,16 @@ def pages(*words, **more):
 
 
 def test_freed_memory_is_taken_again_without_new_pages():
-    assert pages()[1] > 1000
     said, count = pages("keep")
     assert said == "True"
     assert count < 100
 
 
-@pytest.mark.parametrize("name", ["GLIBC_TUNABLES", "MALLOC_TRIM_THRESHOLD_"])
-def test_variables_of_the_user_stand(name):
-    value = {"GLIBC_TUNABLES": "glibc.malloc.check=0"}.get(name, "131072")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("GLIBC_TUNABLES", "glibc.malloc.trim_threshold=131072"), ("MALLOC_TRIM_THRESHOLD_", "131072")],
+)
+def test_variables_of_the_user_stand(name, value):
     said, count = pages("keep", **{name: value})
     assert said == "False"
     assert count > 1000

@@ -4,7 +4,7 @@ import ctypes
 import os
 import platform
 
-BLOCK, KEPT = 1 << 25, 1 << 30  # bytes: of blocks that are kept, the largest that glibc allows, and of all that is kept
+BLOCK, KEPT = 1 << 25, 1 << 30  # bytes: of a block that is kept, as large as every glibc allows, and of all of them
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
