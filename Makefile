@@ -49,7 +49,7 @@ smoke: setup  ## every artefact of the bench at its smallest, and the page about
 # The sanitizers' runtimes must be loaded before Python; their reports go past pytest's capture. A failed build, after
 # which the tests would skip, ends the target.
 RUNTIMES = $(foreach name,asan ubsan stdc++,$(shell gcc -print-file-name=lib$(name).so))
-SANITIZED = env CXX=g++ LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+SANITIZED = env CXX="$(CURDIR)/.ci/compiler" LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	TORCHCAPS_NATIVE_FLAGS="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined" $(BIN)/python
 
 sanitize: setup  ## the tests of the native passes under AddressSanitizer and UndefinedBehaviorSanitizer
