@@ -5,8 +5,10 @@ import torch
 from torch.profiler import profile
 
 from tests.ops.test_product import twice
-from torchcaps.ops import multiply, scaled
+from torchcaps.ops import multiply, native, scaled
 from torchcaps.ops.scaled import scaled_product
+
+pytestmark = pytest.mark.skipif(native.status() != "native", reason=f"here serves {native.status()}")
 
 
 def naive(u, w, c):
