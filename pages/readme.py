@@ -27,8 +27,8 @@ warped, overlapping, attacked (PGD, 0.1); digits as learned by five layers of ca
 bias. Milliseconds and megabytes are those of a training step at full size
 ([with intervals](docs/choosing.md#what-the-bench-found)).
 """
-JUDGED = ("clean", "affine", "overlap", "clean, 5 layers", "sign")
-"""Columns whose verdict is told: PGD was tried on too few digits to tell much."""
+JUDGED = ("clean", "affine", "overlap", "PGD 0.1", "clean, 5 layers", "sign")
+"""Columns of which it is told who is behind."""
 
 
 def render(text: str, results: Path = RESULTS) -> str:
@@ -50,9 +50,9 @@ def _short(summary: dict[str, Any]) -> str:
 
 
 def _verdicts(summary: dict[str, Any]) -> str:
-    """Who is surely not the best, test by test."""
+    """Whose interval lies below that of the best, test by test."""
     told = [f"{SHORT[column]}: {', '.join(behind(summary, column)[2]) or 'nobody'}" for column in JUDGED]
-    text = f"Surely behind the best, by 95 % intervals: {'; '.join(told)}. [As advice](docs/choosing.md#as-advice)."
+    text = f"Behind the best, intervals apart: {'; '.join(told)}. [As advice](docs/choosing.md#as-advice)."
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
