@@ -64,7 +64,7 @@ def test_the_readme_has_the_cross_table_in_short(monkeypatch):
     assert made.endswith(f"{readme.END}after\n")
     assert "|  | clean | affine | overlap | PGD | deep | sign | ms | MB |" in made
     assert "| dynamic | – | – | 95.0 | 94.0 | 93.0 | 92.0 | 91.0 | 90.0 |" in made
-    verdicts = "intervals: clean: nobody; affine: nobody; overlap: uniform; deep: uniform; sign: uniform."
+    verdicts = "apart: clean: nobody; affine: nobody; overlap: uniform; PGD: uniform; deep: uniform; sign: uniform."
     assert verdicts in made.replace("\n", " ")
 
 
