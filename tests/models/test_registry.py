@@ -52,6 +52,19 @@ def test_unknown_names_are_answered_with_the_nearest(name, hint):
             {"routing_options": {"itres": 2}},
             "routing_options has 'itres', which is not allowed: the routing takes iters",
         ),
+        (
+            {"routing_options": {"iters": "x"}},
+            "routing_options has iters='x', which is not allowed: a whole number from 1",
+        ),
+        ({"routing_options": {"iters": 2.5}}, r"routing_options has iters=2\.5, which is not allowed: a whole number"),
+        (
+            {"routing_options": {"prior": 1}},
+            "routing_options has prior=1, which is not allowed: it must be True or False",
+        ),
+        (
+            {"routing": "em", "routing_options": {"output": "mode"}},
+            "routing_options has output='mode', which is not allowed: choose one of 'mean', 'length'",
+        ),
         ({"image_size": 6}, r"the backbone cannot take images of \(1, 6, 6\)"),
         ({"image_size": 12}, "is larger than the grid"),
     ],

@@ -1,4 +1,4 @@
-"""A convolution that is computed in the frequency domain, or as one product, where that is faster."""
+"""A convolution by fewer multiplications, or as one product, where that is faster."""
 
 import torch
 from einops import rearrange
@@ -8,7 +8,7 @@ from torchcaps.ops import spectral
 
 
 class Convolution(nn.Conv2d):
-    """`nn.Conv2d`: its arguments, parameters, state and values; a large kernel takes less time.
+    """`nn.Conv2d`: its arguments, parameters, state and values; a large kernel, or many channels, take less time.
 
     >>> Convolution(1, 256, 9)
     Convolution(1, 256, kernel_size=(9, 9), stride=(1, 1))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torchcaps.layers import ActivationHead, CapsuleLayer, DenseDecoder, Head, LinearHead, PrimaryCapsules
 from torchcaps.layers.decoder import Image
 from torchcaps.losses import make_loss
+from torchcaps.models._options import broken, short
 from torchcaps.network import CapsNet
 from torchcaps.routing import ROUTINGS, RoutingFactory
 from torchcaps.schedule import Schedule, sequential
@@ -56,12 +57,14 @@ def choose_routing(
         chosen = routing
     if not callable(chosen):
         raise ValueError(f"routing={routing!r} is not allowed: give a name or a factory such as EM")
-    allowed = [name for name in inspect.signature(chosen).parameters if name != "shape"]
-    for name in options or {}:
-        if name not in allowed:
+    takes = {name: option for name, option in inspect.signature(chosen).parameters.items() if name != "shape"}
+    for name, value in (options or {}).items():
+        if name not in takes:
             raise ValueError(
-                f"routing_options has {name!r}, which is not allowed: the routing takes {', '.join(allowed)}"
+                f"routing_options has {name!r}, which is not allowed: the routing takes {', '.join(takes)}"
             )
+        if rule := broken(name, value, takes[name].annotation):
+            raise ValueError(f"routing_options has {name}={short(value)}, which is not allowed: {rule}")
     return partial(chosen, **options) if options else chosen
 
 

@@ -31,10 +31,10 @@ class BasicBlock(nn.Module):
     def __init__(self, in_chans: int, channels: int, stride: int = 1) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            nn.Conv2d(in_chans, channels, 3, stride, 1, bias=False),
+            Convolution(in_chans, channels, 3, stride, 1, bias=False),
             nn.BatchNorm2d(channels),
             nn.ReLU(),
-            nn.Conv2d(channels, channels, 3, 1, 1, bias=False),
+            Convolution(channels, channels, 3, 1, 1, bias=False),
             nn.BatchNorm2d(channels),
         )
         same = stride == 1 and in_chans == channels
@@ -50,7 +50,7 @@ class BasicBlock(nn.Module):
 
 def residual(in_chans: int, stages: Sequence[tuple[int, int, int]], stem: int) -> nn.Sequential:
     """A 3×3 stem, then stages of (channels, blocks, stride of the first block)."""
-    modules: list[nn.Module] = [nn.Conv2d(in_chans, stem, 3, 1, 1, bias=False), nn.BatchNorm2d(stem), nn.ReLU()]
+    modules: list[nn.Module] = [Convolution(in_chans, stem, 3, 1, 1, bias=False), nn.BatchNorm2d(stem), nn.ReLU()]
     chans = stem
     for channels, blocks, stride in stages:
         for k in range(blocks):

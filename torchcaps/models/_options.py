@@ -38,9 +38,9 @@ def check_options(model: str, build: Callable[..., Any], options: Mapping[str, A
             near = difflib.get_close_matches(name, allowed, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise ValueError(f"{model} has no option {name!r}: {hint}it takes {', '.join(allowed)}")
-        rule = _broken(name, value, kinds[name].annotation if name in kinds else bool)
+        rule = broken(name, value, kinds[name].annotation if name in kinds else bool)
         if rule:
-            raise ValueError(f"{name}={_short(value)} is not allowed: {rule}")
+            raise ValueError(f"{name}={short(value)} is not allowed: {rule}")
 
 
 def is_large(options: Mapping[str, Any]) -> bool:
@@ -54,8 +54,12 @@ def is_large(options: Mapping[str, Any]) -> bool:
     return wide or any(isinstance(v, int) and v > USUAL for v in values)
 
 
-def _broken(name: str, value: Any, kind: Any) -> str:
-    """The rule that a value breaks; '' if none."""
+def broken(name: str, value: Any, kind: Any) -> str:
+    """The rule that a value of an option breaks; '' if none.
+
+    >>> broken("iters", 2.5, int)
+    'a whole number from 1 to 1,000 is needed'
+    """
     if name == "loss":
         named = isinstance(value, str) or (isinstance(value, dict) and isinstance(value.get("name"), str))
         return "" if named else "a name, or a dictionary with one, is needed"
@@ -93,6 +97,7 @@ def _is_count(value: Any, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value as its owner wrote it, or the beginning of that."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"

@@ -106,7 +106,7 @@ def _load(folder: Path) -> None:
         trust(folder)
         with FileLock(folder / ".lock"):  # several processes may start at once; one builds
             if not is_whole(library):
-                log.warning("torchcaps: building the native passes, once for this machine (about a minute)")
+                log.warning("torchcaps: building the native passes, once for this machine (a minute or two)")
                 library.unlink(missing_ok=True)  # ninja would take a broken one for built
                 _build(folder)
                 sign(library)

@@ -9,6 +9,7 @@
 #include <ATen/Parallel.h>
 
 #include "fourier.h"
+#include "winograd.h"
 
 namespace torchcaps {
 
@@ -41,8 +42,11 @@ struct Plan {
   int64_t pixels(Kind kind) const { return h.length(kind) * w.length(kind); }
   int64_t tiles(Kind kind) const { return h.tiles(kind) * w.tiles(kind); }
   int64_t phases(Kind kind) const { return h.phases(kind) * w.phases(kind); }
+  // Whether Winograd's transform takes the place of Fourier's: it has fewer slots, and costs less.
+  bool winograd() const { return h.taps() == kTaps && w.taps() == kTaps && h.n == kPoints && w.n == kPoints; }
   // Three slots for a frequency, one for each that is its own conjugate.
   int64_t slots() const {
+    if (winograd()) return kPoints * kPoints;
     const int64_t real = (h.n % 2 ? 1 : 2) * (w.n % 2 ? 1 : 2);
     return 3 * (h.n * w.n - real) / 2 + real;
   }
@@ -71,7 +75,8 @@ template <Kind kind, typename T>
 struct Slots {
   T pair, single;
   explicit Slots(const Plan& plan)
-      : pair(kind == Kind::result ? T(2) / (plan.h.n * plan.w.n) : T(1)), single(kind == Kind::result ? pair / 2 : T(1)) {}
+      : pair(kind == Kind::result ? T(2) / (plan.h.n * plan.w.n) : T(1)),
+        single(kind == Kind::result && !plan.winograd() ? pair / 2 : T(1)) {}
 
   void split(Vec<T> re, Vec<T> im, Vec<T> (&s)[3]) const {
     if constexpr (kind == Kind::signal) {
@@ -139,20 +144,35 @@ inline void out_of_lanes(const Vec<T>* from, int64_t pixels, int64_t count, T* i
   }
 }
 
+// The transform of a kind, given to `use`.
+template <Kind kind, typename T, typename Use>
+void with_grid(const Plan& plan, Use use) {
+  if (!plan.winograd()) {
+    use(Grid<T>(plan.h.n, plan.w.n, plan.h.extent(kind), plan.w.extent(kind)));
+  } else if constexpr (kind == Kind::signal) {
+    use(Winograd<T, kPoints, points::signal>());
+  } else if constexpr (kind == Kind::kernel) {
+    use(Winograd<T, kTaps, points::kernel>());
+  } else {
+    use(Winograd<T, kStep, points::result>());
+  }
+}
+
 // A part of the work: `count` channels from c of one row of the image, in vectors, and where their spectra stand.
 template <Kind kind, typename T, typename Each>
 void for_each_part(const Plan& plan, const Channels<T>& of, Each each) {
   constexpr int64_t lanes = Lanes<T>::n;
   const int64_t blocks = (of.channels + lanes - 1) / lanes, pixels = plan.pixels(kind);
-  const Grid<T> grid(plan.h.n, plan.w.n, plan.h.extent(kind), plan.w.extent(kind));
-  at::parallel_for(0, of.rows * blocks, 1, [&](int64_t begin, int64_t end) {
-    Scratch<T> scratch(pixels + 1 + grid.room());
-    Vec<T>*image = scratch.take(pixels + 1), *room = scratch.take(grid.room());
-    for (int64_t part = begin; part < end; ++part) {
-      const int64_t row = part / blocks, c = part % blocks * lanes;
-      each(grid, image, room, of.first + (row * of.all + c) * pixels, row, c, std::min(lanes, of.channels - c));
-    }
-    settle();
+  with_grid<kind, T>(plan, [&](const auto& grid) {
+    at::parallel_for(0, of.rows * blocks, 1, [&](int64_t begin, int64_t end) {
+      Scratch<T> scratch(pixels + 1 + grid.room());
+      Vec<T>*image = scratch.take(pixels + 1), *room = scratch.take(grid.room());
+      for (int64_t part = begin; part < end; ++part) {
+        const int64_t row = part / blocks, c = part % blocks * lanes;
+        each(grid, image, room, of.first + (row * of.all + c) * pixels, row, c, std::min(lanes, of.channels - c));
+      }
+      settle();
+    });
   });
 }
 
@@ -165,7 +185,7 @@ void analyse(const Plan& plan, const Channels<const T>& image, const Spectra<T>&
   const int64_t extent = plan.w.extent(kind), numbers = plan.h.extent(kind) * extent;
   const int64_t line = spectra.line, slot = Spectra<T>::stride(spectra.rows, line);
   const Channels<T> of{const_cast<T*>(image.first), image.rows, image.channels, image.all};
-  for_each_part<kind, T>(plan, of, [&](const Grid<T>& grid, Vec<T>* here, Vec<T>* room, const T* from, int64_t row,
+  for_each_part<kind, T>(plan, of, [&](const auto& grid, Vec<T>* here, Vec<T>* room, const T* from, int64_t row,
                                        int64_t c, int64_t count) {
     into_lanes(from, pixels, count, here);
     here[pixels] = Vec<T>{};
@@ -173,20 +193,17 @@ void analyse(const Plan& plan, const Channels<const T>& image, const Spectra<T>&
     for (int64_t tile = 0; tile < tiles; ++tile) {
       for (int64_t phase = 0; phase < phases; ++phase, at += numbers) {
         T* to = spectra.first + (row * tiles + tile) * line + phase * image.channels + c;
+        const auto give = [&](Vec<T> v) {
+          stream(to, v, count);
+          to += slot;
+        };
         grid.analyse(
             room, [&](int64_t i, int64_t j) { return here[at[i * extent + j]]; },
             [&](bool alone, Vec<T> re, Vec<T> im) {
-              if (alone) {
-                stream(to, re * slots.single, count);
-                to += slot;
-                return;
-              }
+              if (alone) return give(re * slots.single);
               Vec<T> s[3];
               slots.split(re, im, s);
-              for (const Vec<T>& v : s) {
-                stream(to, v, count);
-                to += slot;
-              }
+              for (const Vec<T>& v : s) give(v);
             });
       }
     }
@@ -201,28 +218,29 @@ void synthesise(const Plan& plan, const Spectra<T>& spectra, const Channels<T>& 
   const int64_t tiles = plan.tiles(kind), phases = plan.phases(kind), pixels = plan.pixels(kind);
   const int64_t extent = plan.w.extent(kind), numbers = plan.h.extent(kind) * extent;
   const int64_t line = spectra.line, slot = Spectra<T>::stride(spectra.rows, line);
-  for_each_part<kind, T>(plan, image, [&](const Grid<T>& grid, Vec<T>* here, Vec<T>* room, T* to, int64_t row,
+  for_each_part<kind, T>(plan, image, [&](const auto& grid, Vec<T>* here, Vec<T>* room, T* to, int64_t row,
                                           int64_t c, int64_t count) {
     std::fill(here, here + pixels + 1, Vec<T>{});
     const int32_t* at = places.data();
     for (int64_t tile = 0; tile < tiles; ++tile) {
       for (int64_t phase = 0; phase < phases; ++phase, at += numbers) {
         const T* from = spectra.first + (row * tiles + tile) * line + phase * image.channels + c;
-        const int64_t ahead = phase + 1 < phases ? image.channels : Lanes<T>::n - phase * image.channels;
+        const int64_t ahead = phase + 1 < phases ? image.channels : line - phase * image.channels;
+        const auto take = [&] {
+          __builtin_prefetch(from + ahead);  // too scattered for the processor to guess
+          const Vec<T> v = load(from, count);
+          from += slot;
+          return v;
+        };
         grid.synthesise(
             room,
             [&](bool alone, Vec<T>& re, Vec<T>& im) {
               if (alone) {
-                re = load(from, count) * slots.single, im = Vec<T>{};
-                from += slot;
+                re = take() * slots.single, im = Vec<T>{};
                 return;
               }
               Vec<T> s[3];
-              for (Vec<T>& v : s) {
-                __builtin_prefetch(from + ahead);  // too scattered for the processor to guess
-                v = load(from, count);
-                from += slot;
-              }
+              for (Vec<T>& v : s) v = take();
               slots.join(s, re, im);
             },
             [&](int64_t i, int64_t j, Vec<T> v) { here[at[i * extent + j]] += v; });

@@ -1,8 +1,9 @@
-"""Convolutions with large kernels in the frequency domain, where that takes less time than the direct way.
+"""Convolutions by fewer multiplications: in the frequency domain, where that takes less time than the direct way.
 
 A kernel of 9×9 with stride 2 is four of 5×5 on a coarser grid, and on that grid's spectrum each frequency is one
-product of matrices: a third to a seventh of the multiplications. The transforms cost as much for any number of output
-channels or images, so few of either are convolved directly (`torchcaps.ops.spectral.cost`).
+product of matrices: a third to a seventh of the multiplications. One of 3×3 takes another transform (Winograd), in
+which a tile of 4×4 outputs has 36 such products, a quarter of the multiplications. The transforms cost as much for any
+number of output channels or images, so few of either are convolved directly (`torchcaps.ops.spectral.cost`).
 
 Those with very many channels may be one product (`torchcaps.ops.unrolled`).
 

@@ -1,7 +1,7 @@
 """What a convolution costs directly and in the frequency domain, and how its grid is best cut for the latter.
 
-Costs are in operations of a matrix product, measured with one thread: transforming a number to its
-spectrum and back takes as long as seventy of them, and matrices of few rows are multiplied as if they had more.
+Costs are in operations of a matrix product, measured with one thread: transforming a number to its spectrum and back
+takes as long as forty to a hundred of them, and matrices of few rows are multiplied as if they had more.
 """
 
 from functools import lru_cache
@@ -17,6 +17,7 @@ PADDED = 16  # rows, columns or depth that a product of matrices has more, as it
 DIGEST = 10  # for each weight, where kept spectra are asked for
 MOST_TILES = 8  # along an axis
 KERNEL_BYTES = 256 << 20  # that the spectra of a kernel may take
+WINOGRAD = (3, 6)  # taps and transform, along both axes, where Winograd's way takes the place of Fourier's
 
 
 class Shape(NamedTuple):
@@ -66,7 +67,7 @@ def transform(shape: Shape, uses: Uses, bytes_: int = 4, *, forced: bool = False
     """
     if min(shape.kernel) < SHORTEST or min(shape.out) < 1:
         return None
-    cuts = [n for n in _cuts(shape) if _slots(n) * shape.o * _depth(shape) * bytes_ <= KERNEL_BYTES or forced]
+    cuts = [n for n in _cuts(shape) if _slots(shape, n) * shape.o * _depth(shape) * bytes_ <= KERNEL_BYTES or forced]
     if not cuts:
         return None
     best = min(cuts, key=lambda n: spectral(shape, n, uses))
@@ -81,7 +82,7 @@ def direct(shape: Shape, uses: Uses) -> float:
 
 def spectral(shape: Shape, n: Pair, uses: Uses) -> float:
     """The products of matrices, and every transform of the three spectra."""
-    slots, depth = _slots(n), _depth(shape)
+    slots, depth = _slots(shape, n), _depth(shape)
     rows = shape.b * _tiles(shape, n)
     lanes = [-(-c // 16) * 16 / c for c in (shape.c, shape.o)]
     signal, kernel = slots * rows * depth * lanes[0], slots * shape.o * depth * lanes[0]
@@ -89,22 +90,30 @@ def spectral(shape: Shape, n: Pair, uses: Uses) -> float:
     back = uses.of_x or uses.of_w
     transformed = signal * (1 + uses.of_x + uses.of_w) + result * (1 + back)
     transformed += 0 if uses.kept else kernel * (1 + uses.of_x + uses.of_w)
-    multiplied = 2 * slots * (rows + PADDED) * (depth + PADDED) * (shape.o + PADDED) * (1 + uses.of_x + uses.of_w)
+    each, padded = (40, PADDED // 4) if _is_winograd(shape, n) else (45 + 3 * max(n), PADDED)
+    multiplied = 2 * slots * (rows + PADDED) * (depth + padded) * (shape.o + padded) * (1 + uses.of_x + uses.of_w)
     looked_at = DIGEST * shape.o * shape.c * shape.kernel[0] * shape.kernel[1] if uses.kept else 0
-    return multiplied + transformed * (45 + 3 * max(n)) + looked_at + CALL * (1 + back)
+    return multiplied + transformed * each + looked_at + CALL * (1 + back)
 
 
 def _cuts(shape: Shape) -> list[Pair]:
-    """Transforms that leave few outputs over when the grid is cut into some tiles."""
+    """Transforms that leave few outputs over when the grid is cut into some tiles, and Winograd's."""
     high, wide = (
         sorted({-(-out // tiles) + taps - 1 for tiles in range(1, min(out, MOST_TILES) + 1)})
         for out, taps in zip(shape.out, shape.taps, strict=True)
     )
-    return list(product(high, wide))
+    taps, n = WINOGRAD
+    return [*product(high, wide), *([(n, n)] if shape.taps == (taps, taps) else [])]
 
 
-def _slots(n: Pair) -> int:
+def _is_winograd(shape: Shape, n: Pair) -> bool:
+    return (*shape.taps, *n) == tuple(k for k in WINOGRAD for _ in range(2))
+
+
+def _slots(shape: Shape, n: Pair) -> int:
     """Three real numbers for every pair of conjugate frequencies, one for each that is its own conjugate."""
+    if _is_winograd(shape, n):
+        return n[0] * n[1]
     real = (2 - n[0] % 2) * (2 - n[1] % 2)
     return 3 * (n[0] * n[1] - real) // 2 + real
 
