@@ -38,3 +38,24 @@ def test_every_pass_sees_the_children_that_were_gathered(monkeypatch):
     u, w = rearrange(votes.gathered, "b h w i (a x) -> b h w i a x", a=2), layer.maps()
     said = rearrange(torch.einsum("bhwiax,ixv->bhwiav", u, w), "b h w i a (j y) -> b h w i j (a y)", j=3)
     torch.testing.assert_close(votes.combine(couplings), torch.einsum("bhwij,bhwijv->bhwjv", couplings, said))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_what_is_said_to_parents_and_asked_of_them_has_the_rows_of_their_poses(rows):
+    """Votes written out as u W with poses as matrices, beside those that no tensor holds: values and gradients."""
+    layer = CapsuleLayer(CapsShape((3, 4), 2, 2 * rows), 3, 3 * rows, rows=rows, window=2).double()
+    pose = torch.randn(2, 3, 4, 2, 2 * rows, dtype=torch.double, requires_grad=True)
+    v, c = torch.randn(2, 2, 3, 3, 3 * rows, dtype=torch.double, requires_grad=True), torch.rand(SIZES).double()
+    votes = layer.votes(Capsules(pose, pose.norm(dim=-1)))
+    u = rearrange(layer.windows.gather(pose), "b h w i (a x) -> b h w i a x", a=rows)
+    said = torch.einsum("bhwiax,ixv->bhwiav", u, layer.maps())
+    said = rearrange(said, "b h w i a (j y) -> b h w i j (a y)", j=3)
+    heard, asked = torch.einsum("bhwij,bhwijv->bhwjv", c, said), torch.einsum("bhwijv,bhwjv->bhwij", said, v)
+    torch.testing.assert_close(votes.combine(c), heard)
+    torch.testing.assert_close(votes.agree(v), asked)
+    mix = torch.randn_like(heard), torch.randn_like(asked)
+    grads = [
+        torch.autograd.grad((a * mix[0]).sum() + (b * mix[1]).sum(), (pose, v, *layer.parameters()), allow_unused=True)
+        for a, b in ((votes.combine(c), votes.agree(v)), (heard, asked))
+    ]
+    torch.testing.assert_close(*grads)

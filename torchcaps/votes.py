@@ -277,10 +277,16 @@ class Votes:
         return self._columns, self.w, bias
 
     def _split(self, v: Poses) -> Float[Tensor, "j y a m"]:
-        return rearrange(v, "b h w j (a y) -> j y a (h w b)", a=self.rows)
+        if self.rows == 1:
+            return rearrange(v, "b h w j y -> j y 1 (h w b)")
+        turned = ops.turned(rearrange(v, "b h w j d -> (h w b) (j d)"))
+        return rearrange(turned, "(j a y) m -> j y a m", j=self.j, a=self.rows)
 
     def _poses(self, s: Float[Tensor, "j y a m"]) -> Poses:
-        return rearrange(s, "j y a (h w b) -> b h w j (a y)", **self._lead)
+        if self.rows == 1:
+            return rearrange(s, "j y 1 (h w b) -> b h w j y", **self._lead)
+        turned = ops.turned(rearrange(s, "j y a m -> (j a y) m"))
+        return rearrange(turned, "(h w b) (j d) -> b h w j d", j=self.j, **self._lead)
 
     def _parents(self, s: Float[Tensor, "j m"]) -> PerParent:
         return rearrange(s, "j (h w b) -> b h w j", **self._lead)
