@@ -40,9 +40,14 @@ def convolve(
     """Where every window has the same couplings, from the children on their grid: windows need not be gathered."""
     maps = rearrange(w, "i x (j y) -> i x j y", j=j) * c[0, 0, :, None]
     kernel = rearrange(maps, "(k l n) x j y -> (j y) (n x) k l", k=window[0], l=window[1])
-    image = rearrange(pose, "b h w n (a x) -> (b a) (n x) h w", a=rows)
-    # Contiguous: a compiler and the convolution may have different ideas of what follows from another layout.
-    s = F.conv2d(image.contiguous(), kernel.contiguous(), stride=stride, padding=padding)
+    image = rearrange(pose, "b h w n (a x) -> (b a) h w (n x)", a=rows)
+    image = rearrange(image, "b h w c -> b c h w")
+    # Numbers of a position side by side, as poses are: the convolution and what follows need not change places then.
+    # A compiler and the convolution may have different ideas of what follows from that.
+    beside = pose.device.type == "cpu" and not torch.compiler.is_compiling()
+    layout = torch.channels_last if beside else torch.contiguous_format
+    image, kernel = (t.contiguous(memory_format=layout) for t in (image, kernel))
+    s = F.conv2d(image, kernel, stride=stride, padding=padding)
     return rearrange(s, "(b a) (j y) h w -> b h w j (a y)", a=rows, j=j)
 
 
