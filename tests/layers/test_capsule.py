@@ -110,6 +110,14 @@ def test_folding_is_combining(rows, weighted, geometry, shape, gathered, monkeyp
     torch.testing.assert_close(mass, dense.sum(3).mean(-1))
 
 
+def test_folding_leaves_the_numbers_of_a_position_side_by_side(monkeypatch):
+    """As poses are: neither they nor the parents are copied into another order around the convolution."""
+    monkeypatch.setattr(ops, "worth_gathering", lambda w, **sizes: False)
+    layer = CapsuleLayer(CapsShape((4, 5), 2, 4), 3, 4, window=3).double()
+    folded, _ = layer.votes(children(layer.shape_in)).fold(torch.ones(1, 1, 1, 1, 1, dtype=torch.double))
+    assert folded.is_contiguous()
+
+
 @pytest.mark.parametrize("images", [2, 3])
 def test_windows_are_gathered_where_they_are_no_larger_than_the_maps(images, monkeypatch):
     """Then no convolution lays the maps out anew; gradients are the same."""
