@@ -2,7 +2,7 @@
 //
 // A tile of a signal is a polynomial, and so is a kernel: both are evaluated at six points, the values multiplied, and
 // the outputs read off them. The points are 0, infinity, and a, -a, 1/a, -1/a for a = sqrt(1/2), which make the matrices
-// small: results are as exact as by way of the Fourier transform, where 1 and 2 instead would cost another digit.
+// small: of single precision less than half is lost of what 1 and 2 in the place of a and 1/a would lose.
 #pragma once
 
 #include "lanes.h"
