@@ -57,6 +57,7 @@ class Votes:
 
     def __post_init__(self) -> None:
         self.children = self.windows.i
+        self._layout = ops.Layout(self.lead, self.j, self.rows)
         self._u: Tensor | None = self.gathered
         self._act: Tensor | None = None
         self._columns: Tensor | None = None
@@ -116,7 +117,7 @@ class Votes:
     def _fold(self, c: Tensor, weight: PerChild | None, *, weighted: bool) -> Poses:
         alike = c.shape[:2] == (1, 1) and c.shape[-1] == 1 and not self.windows.whole and self.gathered is None
         if alike and weight is None and c.numel() == 1 and self._are_columns_wanted():
-            return self._poses(ops.fold_columns(self._operator()[0], self.w, j=self.j)) * c.flatten()
+            return self._layout.poses(ops.fold_columns(self._operator()[0], self.w, j=self.j)) * c.flatten()
         if alike and not ops.worth_gathering(self.w, instances=math.prod(self.lead), rows=self.rows):
             pose, over = self.below.pose, self.windows
             pose = pose * self.below.act[..., None] if weighted else pose
@@ -131,7 +132,7 @@ class Votes:
 
     def combine(self, c: Coupling) -> Poses:
         """Σ_i c_ij û_ij for couplings of each image."""
-        return self._poses(ops.combine(*self._operator(), self._pair(self.weigh(c)), j=self.j))
+        return self._layout.poses(ops.combine(*self._operator(), self._layout.pair(self.weigh(c)), j=self.j))
 
     def agree(self, v: Poses) -> Coupling:
         """⟨û_ij, v_j⟩."""
@@ -141,8 +142,8 @@ class Votes:
         self, *, query: Poses | None = None, centre: Poses | None = None, precision: Poses | None = None
     ) -> Coupling:
         """⟨û_ij, query_j⟩ − Σ_d precision_j (û_ij − centre_j)²: agreement, or a Gaussian's exponent."""
-        parts = (_maybe(self._split, query), _maybe(self._split, centre), _maybe(self._split, precision))
-        return self._unpair(ops.score(*self._operator(), *parts, j=self.j))
+        parts = (_maybe(self._layout.split, v) for v in (query, centre, precision))
+        return self._layout.unpair(ops.score(*self._operator(), *parts, j=self.j))
 
     def compete(self, logits: Coupling) -> Coupling:
         """Softmax over the parents a child can reach: those of its window, or of the whole grid."""
@@ -192,13 +193,13 @@ class Votes:
             return self.combine(c), c.sum(-2)
         s, mass = ops.attend(
             *self._operator(),
-            _maybe(self._split, query),
-            _maybe(self._pair, prior),
+            _maybe(self._layout.split, query),
+            _maybe(self._layout.pair, prior),
             self._flat(weighted=weighted),
             j=self.j,
             detach=detach,
         )
-        return self._poses(s), self._parents(mass)
+        return self._layout.poses(s), self._layout.parents(mass)
 
     def _has_slot(self) -> bool:
         """Whether this is one of several iterations that have one gradient."""
@@ -212,10 +213,10 @@ class Votes:
         known = None
         if query is None:
             s, mass = self.constant().fold(self.uniform())
-            known = self._split(s), rearrange(mass, "b h w j -> j (h w b)")
-        asked = _maybe(self._split, query)
+            known = self._layout.split(s), self._layout.numbers(mass)
+        asked = _maybe(self._layout.split, query)
         s, mass = ops.attend_in(self._slots.pop(), *self._operator(), asked, j=self.j, known=known)
-        return self._poses(s), self._parents(mass)
+        return self._layout.poses(s), self._layout.parents(mass)
 
     def _attend_stored(
         self, query: Poses | None, prior: Tensor | None, weight: PerChild | None, *, detach: bool
@@ -239,19 +240,19 @@ class Votes:
         if self.grid_wide:
             logits = self.score(query=query, centre=centre, precision=precision)
             r = self.weigh(self.compete(logits if prior is None else logits + prior), weighted=weighted)
-            found = ops.moments_of(*self._operator(), self._split(centre), self._pair(r), j=self.j)
+            found = ops.moments_of(*self._operator(), self._layout.split(centre), self._layout.pair(r), j=self.j)
         else:
             found = ops.moments(
                 *self._operator(),
-                self._split(centre),
-                _maybe(self._split, query),
-                _maybe(self._split, precision),
-                _maybe(self._pair, prior),
+                self._layout.split(centre),
+                _maybe(self._layout.split, query),
+                _maybe(self._layout.split, precision),
+                _maybe(self._layout.pair, prior),
                 self._flat(weighted=weighted),
                 j=self.j,
             )
         mass, first, second = found
-        return self._parents(mass), self._poses(first), self._poses(second)
+        return self._layout.parents(mass), self._layout.poses(first), self._layout.poses(second)
 
     def weigh(self, c: Coupling, *, weighted: bool = False) -> Coupling:
         """Couplings times how much their child counts."""
@@ -265,8 +266,6 @@ class Votes:
             return c.sum(2)[None]
         return torch.einsum("bhwi,hwijd->bhwjd", weight, c.expand(*self.windows.grid_out, *c.shape[2:]))
 
-    # How the passes of torchcaps.ops want their tensors: children first, instances (h w b) last, rows apart.
-
     def _operator(self) -> tuple[Tensor, Tensor, Tensor | None]:
         if self._columns is None and self.gathered is not None:
             self._columns = rearrange(self.gathered, "b h w i (a x) -> i x a (h w b)", a=self.rows)
@@ -276,35 +275,8 @@ class Votes:
         bias = None if self.bias is None else rearrange(self.bias, "j (a y) -> j y a 1", a=self.rows)
         return self._columns, self.w, bias
 
-    def _split(self, v: Poses) -> Float[Tensor, "j y a m"]:
-        if self.rows == 1:
-            return rearrange(v, "b h w j y -> j y 1 (h w b)")
-        turned = ops.turned(rearrange(v, "b h w j d -> (h w b) (j d)"))
-        return rearrange(turned, "(j a y) m -> j y a m", j=self.j, a=self.rows)
-
-    def _poses(self, s: Float[Tensor, "j y a m"]) -> Poses:
-        if self.rows == 1:
-            return rearrange(s, "j y 1 (h w b) -> b h w j y", **self._lead)
-        turned = ops.turned(rearrange(s, "j y a m -> (j a y) m"))
-        return rearrange(turned, "(h w b) (j d) -> b h w j d", j=self.j, **self._lead)
-
-    def _parents(self, s: Float[Tensor, "j m"]) -> PerParent:
-        return rearrange(s, "j (h w b) -> b h w j", **self._lead)
-
-    def _pair(self, c: Float[Tensor, "#b #h #w #i j"]) -> Float[Tensor, "#i j #m"]:
-        if c.shape[:3] != (1, 1, 1):
-            c = c.expand(*self.lead, *c.shape[3:])
-        return rearrange(c, "b h w i j -> i j (h w b)")
-
-    def _unpair(self, c: Float[Tensor, "i j m"]) -> Coupling:
-        return rearrange(c, "i j (h w b) -> b h w i j", **self._lead)
-
     def _flat(self, *, weighted: bool) -> Tensor | None:
-        return _maybe(lambda weight: rearrange(weight, "b h w i -> i (h w b)"), self.weight(weighted=weighted))
-
-    @property
-    def _lead(self) -> dict[str, int]:
-        return dict(zip("bhw", self.lead, strict=True))
+        return _maybe(self._layout.numbers, self.weight(weighted=weighted))
 
 
 def _maybe(function: Callable[[Tensor], Tensor], tensor: Tensor | None) -> Tensor | None:

@@ -209,6 +209,14 @@ def test_training_curves_are_drawn_by_depth_with_a_bias_and_without():
         assert curves(axes) == {label: ([1, 2], [0.1, level]) for label, level in expected.items()}
 
 
+def test_a_depth_that_the_scale_cuts_says_so_in_its_panel():
+    details = {f"mnist_{depth}": [{"curve": [[1, 0.1], [2, 0.5]]}] for depth in range(5, 9)}
+    page = drawn("peer2021/table3", gathered("peer2021/table3", details))
+    words = [[text.get_text() for text in axes.texts] for axes in page.axes]
+    assert words == [[], [], [], [], ["nothing to show"]]
+    assert [axes.get_legend() is not None for axes in page.axes] == [True, False, False, False, False]
+
+
 def courses(level):
     """Two seeds, a tenth apart."""
     return [{"course": [[10, 0.1], [20, level]]}, {"course": [[10, 0.2], [20, level + 0.1]]}]

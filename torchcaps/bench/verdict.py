@@ -208,7 +208,9 @@ def _together(claim: Together, evidence: Evidence, *, prove: float, refute: floa
     deciding = [member for member in members if member.word == word]
     needs = next((member.needs for member in deciding if member.needs), "") if word == "undecided" else ""
     seeds = min(member.seeds for member in members)
-    return Verdict(word, claim.told, f"of {k} parts: {counts}{left_out}", needs, seeds=seeds, members=members)
+    return Verdict(
+        word, claim.told, f"of {k} part{'s' * (k > 1)}: {counts}{left_out}", needs, seeds=seeds, members=members
+    )
 
 
 def _flat(claim: Together) -> Iterator[Claim]:

@@ -13,6 +13,7 @@ from torchcaps.ops.attend import attend as plain_attend
 from torchcaps.ops.fold import convolve, fold_columns, multiply, worth_gathering
 from torchcaps.ops.gather import gathered
 from torchcaps.ops.iterations import LEAST, Slot, attend_in, slots
+from torchcaps.ops.layout import Layout
 from torchcaps.ops.linear import combine, score
 from torchcaps.ops.moments import moments as plain_moments
 from torchcaps.ops.moments import moments_of
@@ -131,6 +132,7 @@ _load._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 __all__ = [
+    "Layout",
     "Slot",
     "attend",
     "attend_in",

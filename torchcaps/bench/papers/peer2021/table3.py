@@ -36,6 +36,8 @@ def _is_kept(row: str) -> bool:
 
 def _draw(found: Gathered, page: "Figure") -> None:
     """Running training accuracy on MNIST, of the first seed: a panel for each depth, with a bias and without."""
+    from torchcaps.measures._axes import legend
+
     for k, depth in enumerate(DEPTHS):
         axes = page.add_subplot(1, len(DEPTHS), k + 1)
         for bias in (False, True):
@@ -43,7 +45,8 @@ def _draw(found: Gathered, page: "Figure") -> None:
                 steps, values = zip(*curve, strict=True)
                 axes.plot(steps, values, label="bias" if bias else "no bias")
         axes.set(title=f"{depth} layers", xlabel="step", ylim=(0, 1))
-    page.axes[0].legend()
+        if k == 0 or not axes.lines:
+            legend(axes)
 
 
 def _mnist(*, bias: bool) -> list[str]:
