@@ -14,6 +14,14 @@ def _calm():
     torch.manual_seed(0)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(fixturedef):
+    """What tests share is made before any of them is calm: it must not depend on which test ran before."""
+    if fixturedef.scope != "function":
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+
+
 @pytest.fixture(autouse=True)
 def _doctest_names(doctest_namespace):
     doctest_namespace.update(torch=torch, nn=torch.nn)

@@ -17,24 +17,34 @@ def test_what_is_quick_passes_without_a_word(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_lines_keep_coming_into_a_pipe(capsys, monkeypatch):
+class Heard(io.StringIO):
+    """Remembers what it is told, and waits until something was said so many times."""
+
+    def until(self, text, times=2):
+        ends = time.monotonic() + 60
+        while sum(line.startswith(f"{text} … ") for line in self.getvalue().splitlines()) < times:
+            assert time.monotonic() < ends, f"{text!r} is not said: {self.getvalue()!r}"
+            time.sleep(0.005)
+
+
+def test_lines_keep_coming_into_a_pipe(monkeypatch):
     """Even while nothing comes back: a thread speaks. An inner one speaks through the outer."""
     monkeypatch.setattr(_telling, "PATIENCE", 0.05)
     monkeypatch.setattr(_telling, "EVERY", 0.05)
+    monkeypatch.setattr(sys, "stderr", heard := Heard())
     with working("first") as tell:
-        time.sleep(0.3)
+        heard.until("first")
         with working("inner", quiet=False) as inner:
             inner("images", 1000, 2000)
-            time.sleep(0.3)
+            heard.until("images: 1,000 of 2,000")
         tell("last")
-        time.sleep(0.3)
-    lines = capsys.readouterr().err.splitlines()
-    texts = list(dict.fromkeys(line.split(" … ")[0] for line in lines))
-    assert texts == ["first", "images: 1,000 of 2,000", "last"]
-    assert len(lines) >= 6
+        heard.until("last")
+    texts = list(dict.fromkeys(line.split(" … ")[0] for line in heard.getvalue().splitlines()))
+    assert [text for text in texts if text != "inner"] == ["first", "images: 1,000 of 2,000", "last"]
+    monkeypatch.setattr(sys, "stderr", heard := Heard())
     with working("silent", quiet=True):
         time.sleep(0.2)
-    assert capsys.readouterr().err == ""
+    assert heard.getvalue() == ""
 
 
 def test_an_error_ends_it(capsys, monkeypatch):

@@ -18,6 +18,14 @@ from torchcaps.train.stopping import stoppable
 ALL = {"validation": 0.0, "batch_size": 8, "epochs": 2, "quiet": True}
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard():
+    """As at a terminal. A run that a shell started with `&` ignores Ctrl-C, and so would all that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_at(monkeypatch, step, number):
     real = Training.train_on
 
