@@ -5,6 +5,9 @@
 Cost at `cpu`: about 90 minutes of one core, for narrow networks that see 45,000 images instead of 21 million. Expected:
 far from convergence at that size, so orders that differ by a few points stay undecided. The large matrix network is cut
 there: its maps are shared by all positions, so as many parameters as vectors have cost far more arithmetic.
+
+The paper learns at 0.1 and does not say how its binary cross entropy is scaled. Ours sums over the ten classes, where
+frameworks average: 0.01 here is 0.1 there, step by step, since there is no weight decay.
 """
 
 from typing import TYPE_CHECKING
@@ -61,7 +64,7 @@ ARTEFACT = Artefact(
         "data": "diverse_multi_mnist",
         "batch_size": 128,
         "optimiser": "sgd",
-        "lr": 0.1,
+        "lr": 0.01,
         "epochs": 350,
         "lr_schedule": "steps",
     },
@@ -77,14 +80,13 @@ ARTEFACT = Artefact(
         "cpu": Budget(
             minutes=90,
             settings={"images": 12_500, "epochs": 4, "options": {"conv_width": 0.0625}},
-            rows={"fc_cnn": {"lr": 0.01, "options": {"units": 10_430}}},
+            rows={"fc_cnn": {"options": {"units": 10_430}}},
             measures={"accuracy": {"count": 2000}},
             cut=frozenset({"matrix_42m"}),
             cuts=(
                 "a sixteenth of the channels and of the types of primary capsules: 24.2M parameters for vectors, where "
                 "the class layer has most of them, and the fully connected CNN matched again",
                 "no matrices of as many parameters: 6 billion multiply-adds per image, 30 hours for three seeds",
-                "the fully connected CNN learns at a tenth of the rate: so wide, its loss is NaN at step 8 at 0.1",
                 "4 epochs of 11,250 images instead of 350 of 60,000; 2,000 test images",
             ),
         ),
