@@ -223,7 +223,7 @@ def tsai2020():
     }
     figure4 |= {name: {**two, **of} for name, of in others.items()}
     course = [("accuracy", {"on": "accuracy"}), ("course", {})]
-    diverse = {**steps, "data": "diverse_multi_mnist", "optimiser": "sgd", "lr": 0.1}
+    diverse = {**steps, "data": "diverse_multi_mnist", "optimiser": "sgd", "lr": 0.1 / 10}  # the loss: a sum over ten
     models = {"cnn": ("cnn", {}), "fc_cnn": ("cnn", {"pool": False}), "dynamic": ("dynamic", {}),
               "matrix": ("matrix", {}), "vector": ("vector", {}), "matrix_42m": ("matrix_42m", {})}  # fmt: skip
     figure5 = {n: {**diverse, "model": f"tsai2020/diverse_{m}", "options": o} for n, (m, o) in models.items()}

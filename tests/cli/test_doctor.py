@@ -1,11 +1,14 @@
 """`torchcaps doctor` on machines made up for it."""
 
 import json
+import re
+import tomllib
 from importlib.metadata import PackageNotFoundError
 
 import pytest
 import torch
 
+from tests.docs.markdown import ROOT
 from torchcaps.cli.doctor import EXTRAS
 
 NONE = "; there is no such device here"
@@ -60,3 +63,14 @@ def test_missing_packages_are_named_with_their_extra(extra, facts, monkeypatch):
     wanted = {f"extra {name}": "installed" for name in EXTRAS}
     wanted[f"extra {extra}"] = f"missing {gone}: pip install 'torchcaps[{extra}]'"
     assert {name: said for name, said in facts().items() if name.startswith("extra ")} == wanted
+
+
+def test_every_extra_and_every_package_of_it_is_looked_for():
+    """But for those of this repository's developers, and for extras that only name others."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    own = {
+        extra: tuple(re.match(r"[\w-]+", package)[0] for package in packages if not package.startswith("torchcaps["))
+        for extra, packages in told.items()
+    }
+    assert own.keys() - EXTRAS.keys() == {"dev", "docs", "all"}
+    assert {extra: own[extra] for extra in EXTRAS} == EXTRAS

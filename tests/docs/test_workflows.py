@@ -3,6 +3,8 @@
 import os
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -13,6 +15,7 @@ from tests.docs.markdown import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+VERSION = re.search(r'= "(.+)"', (ROOT / "torchcaps/_version.py").read_text())[1]
 PINNED = re.compile(r"[\w-]+/[\w-]+@(v\d+|release/v\d+)")
 
 
@@ -64,6 +67,17 @@ def test_only_what_is_tagged_is_published():
     assert runs.index("make test") < runs.index("make dist") < len(runs) - 1
 
 
+@pytest.mark.parametrize(("tag", "right"), [(f"v{VERSION}", True), (f"v{VERSION}.1", False), ("v0", False)])
+def test_a_tag_that_is_not_the_version_is_not_published(tag, right):
+    checks = [step["run"] for step in read("release.yml")["jobs"]["publish"]["steps"] if "-c" in step.get("run", "")]
+    [check] = checks
+    words = [
+        sys.executable if word == "python" else tag if word == "$GITHUB_REF_NAME" else word
+        for word in shlex.split(check)
+    ]
+    assert (subprocess.run(words, cwd=ROOT, check=False).returncode == 0) == right
+
+
 def test_extras_of_the_start_page_are_those_there_are():
     page = (ROOT / "docs/index.md").read_text()
     shown = {name for row in re.findall(r"^\| (`.+?) \|", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
@@ -71,6 +85,5 @@ def test_extras_of_the_start_page_are_those_there_are():
 
 
 def test_the_version_is_the_same_everywhere():
-    version = re.search(r'= "(.+)"', (ROOT / "torchcaps/_version.py").read_text())[1]
-    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
-    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == VERSION
+    assert f"## {VERSION}" in (ROOT / "CHANGELOG.md").read_text()

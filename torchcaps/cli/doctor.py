@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 EXTRAS = {
-    "train": ("lightning-fabric", "pooch", "scipy"),
+    "train": ("lightning-fabric", "pooch", "typer", "pydantic", "rich", "scipy", "pillow"),
     "bench": ("duckdb", "matplotlib", "jinja2"),
-    "attacks": ("adversarial-robustness-toolbox",),
+    "attacks": ("adversarial-robustness-toolbox", "packaging"),
+    "explorer": ("fastapi", "uvicorn", "anyio"),
     "export": ("onnx", "onnxscript", "onnxruntime"),
     "gpu": ("triton",),
     "ray": ("ray",),
