@@ -2,7 +2,7 @@
 
     torchcaps bench run tsai2020/figure5 --scale cpu
 
-Cost at `cpu`: about 90 minutes of one core, for narrow networks that see 45,000 images instead of 21 million. Expected:
+Cost at `cpu`: about 35 minutes of one core, for narrow networks that see 45,000 images instead of 21 million. Expected:
 far from convergence at that size, so orders that differ by a few points stay undecided. The large matrix network is cut
 there: its maps are shared by all positions, so as many parameters as vectors have cost far more arithmetic.
 
