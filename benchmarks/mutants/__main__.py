@@ -80,11 +80,13 @@ def _problems(fault: Fault) -> list[str]:
 
 def modules() -> list[str]:
     """All modules of the library that do anything: not those that only import and list names."""
-    every = sorted(path for path in (ROOT / "torchcaps").rglob("*.py"))
+    every = sorted(path for path in (ROOT / "torchcaps").rglob("*") if path.suffix in (".py", ".cpp", ".h", ".js"))
     return [str(path.relative_to(ROOT)) for path in every if _does(path)]
 
 
 def _does(path: Path) -> bool:
+    if path.suffix != ".py":
+        return True
     idle = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign)
     return any(not isinstance(node, idle) for node in ast.parse(path.read_text()).body)
 

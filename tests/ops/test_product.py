@@ -122,11 +122,16 @@ def test_the_system_is_asked_for_whole_pages_inside_of_a_large_tensor(monkeypatc
     assert t.data_ptr() + t.nbytes - PAGE < begin + length <= t.data_ptr() + t.nbytes
 
 
-def test_the_advice_reaches_the_system():
+@pytest.mark.parametrize("by", ["Python", "C++"])
+def test_the_advice_reaches_the_system(by):
     """It stands in the list that Linux keeps of a process's memory, where it has such pages."""
     if not Path("/sys/kernel/mm/transparent_hugepage").exists():
         pytest.skip("the system has no huge pages")
-    t = in_huge_pages(torch.empty(64 * PAGE, dtype=torch.uint8))
+    if by == "C++" and native.status() != "native":
+        pytest.skip(f"here serves {native.status()}")
+    release()
+    like = torch.ones(1, dtype=torch.uint8)
+    t = in_huge_pages(like.new_empty(64 * PAGE)) if by == "Python" else torch.ops.torchcaps.room((64 * PAGE,), like)
     middle, inside = t.data_ptr() + t.nbytes // 2, False
     for line in Path("/proc/self/smaps").read_text().splitlines():
         if found := re.match("([0-9a-f]+)-([0-9a-f]+) ", line):
