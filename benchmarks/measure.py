@@ -26,11 +26,11 @@ Call = Callable[[], object]
 
 
 class Effort(NamedTuple):
-    """How long to measure: until `seconds` are spent, but for `least` rounds at least and `most` at most."""
+    """How long to measure: until `seconds` are spent in calls, but for `least` rounds at least and `most` at most."""
 
     least: int = 4
     most: int = 25
-    seconds: float = 2.0
+    seconds: float = 4.0
 
     def brief(self) -> "Effort":
         """Less of it, for what is measured many times over."""
@@ -63,13 +63,14 @@ def measure(candidates: Mapping[str, Call], effort: Effort | None = None) -> dic
     first = {name: _first(call) for name, call in candidates.items()}
     calls = {name: max(1, math.ceil(SAMPLE_SECONDS / seconds)) for name, (seconds, _) in first.items()}
     times: dict[str, list[float]] = {name: [] for name in candidates}
-    begin = time.perf_counter()
+    spent = 0.0
     for k in range(effort.most):
-        if k >= effort.least and time.perf_counter() - begin > effort.seconds:
+        if k >= effort.least and spent > effort.seconds:
             break
         for name in list(candidates)[:: -1 if k % 2 else 1]:
             gc.collect()
             times[name].append(_seconds(candidates[name], calls[name]))
+            spent += times[name][-1] * calls[name]
     return {name: Cost(ts, first[name][1]) for name, ts in times.items()}
 
 
