@@ -119,7 +119,9 @@ def test_a_bias_is_told_where_there_is_one(monkeypatch):
 
 def test_sign_demo_shows_that_a_bias_is_what_it_takes():
     """A real process, four epochs: chance without a bias, far above it with one, the paper's figures beside."""
-    command = [sys.executable, "-c", "from torchcaps.cli import main; main()", "demo", "--sign", "--epochs", "4"]
+    often = "from torchcaps import _telling; _telling.PATIENCE = _telling.EVERY = 0.05"
+    code = f"{often}; from torchcaps.cli import main; main()"
+    command = [sys.executable, "-c", code, "demo", "--sign", "--epochs", "4"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     rows = [line.split("│")[1:5] for line in done.stdout.splitlines() if line.startswith("│")]
     assert re.search(r"bias: (yes|no), epochs: \d of 4 … \d+ s", done.stderr), "nobody watches: a line now and then"
