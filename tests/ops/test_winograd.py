@@ -49,6 +49,40 @@ def test_values_and_gradients_are_those_of_the_direct_convolution(case, precisio
         torch.testing.assert_close(mine.double(), theirs, rtol=0, atol=tolerance * max(1, theirs.abs().max().item()))
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 5e-6), (torch.float64, 1e-13)])
+@pytest.mark.parametrize(("b", "image"), [(7, (18, 22)), (30, (7, 3)), (1, (50, 41))])
+def test_images_are_taken_in_blocks(b, image, dtype, tolerance):
+    """Several images, parts of one, channels beyond the last panel: a block sees none of its neighbours."""
+    torch.manual_seed(0)
+    x, w, bias = (torch.randn(*size, dtype=dtype) for size in ((b, 70, *image), (37, 70, 3, 3), (37,)))
+    frame, exact = ((1, 1), (1, 2)), [t.double().requires_grad_() for t in (x, w, bias)]
+    expected = F.conv2d(*exact, *frame)
+    g = torch.randn_like(expected)
+    gradients = torch.autograd.grad(expected, exact, g)
+    runs = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        try:
+            inputs = [t.detach().requires_grad_() for t in (x, w, bias)]
+            y = OP.spectral(*inputs, None, *frame, N)
+            runs.append([y, *torch.autograd.grad(y, inputs, g.to(dtype))])
+        finally:
+            torch.set_num_threads(1)
+    assert all(torch.equal(a, b) for a, b in zip(*runs, strict=True))
+    for mine, theirs in zip(runs[0], (expected, *gradients), strict=True):
+        torch.testing.assert_close(mine.double(), theirs, rtol=0, atol=tolerance * theirs.abs().max().item())
+
+
+def test_a_bias_that_does_not_fit_is_refused():
+    x, w = torch.zeros(1, 2, 8, 8), torch.zeros(3, 2, 3, 3)
+    for wrong in (torch.zeros(2), torch.zeros(3, 1), torch.zeros(3, dtype=torch.double)):
+        with pytest.raises(ValueError, match="bias is"):
+            OP.spectral(x, w, wrong, None, (1, 1), (0, 0), N)
+    bias = torch.arange(6.0)[::2]  # with gaps
+    found = OP.spectral(x, w, bias, None, (1, 1), (0, 0), N)
+    assert torch.equal(found, bias[None, :, None, None].expand(1, 3, 6, 6))
+
+
 def test_it_has_fewer_slots_than_the_fourier_transform():
     """36 instead of 52; a kernel of four taps has no such short way."""
     x = torch.zeros(1, 1, 12, 12)
@@ -103,9 +137,9 @@ def test_the_model_of_costs_takes_it_where_it_wins():
     assert transform(WIDE._replace(o=32), INFER) == N  # where transforms cost as much as the products
     assert transform(WIDE._replace(image=(64, 64)), TRAIN) == N  # sixteen tiles along each axis
     assert transform(WIDE._replace(b=1), KEPT) == N
-    assert [transform(WIDE._replace(b=4, c=256, o=256, image=(6, 6)), uses) for uses in (TRAIN, INFER, KEPT)] == [
-        None
-    ] * 3
+    for b, side in ((4, 6), (1, 8)):  # few tiles and a large kernel, the spectra of which cost most
+        few = WIDE._replace(b=b, c=256, o=256, image=(side, side))
+        assert [transform(few, uses) for uses in (TRAIN, INFER, KEPT)] == [None, None, N]
     assert transform(WIDE._replace(c=3), TRAIN) is None
     assert transform(WIDE._replace(c=8, o=8), TRAIN) is None
     assert transform(WIDE._replace(b=1, image=(8, 8)), KEPT) is None

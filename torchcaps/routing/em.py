@@ -65,11 +65,11 @@ class EM(Routing):
 
     def step(self, votes: Votes, state: State | None, t: int) -> State:
         mass, mu, var = observe(votes, None if state is None else state.memory)  # the E-step is inside the moments
-        var = var + self.variance_floor
-        log_sigma = 0.5 * var.log()
+        inverse = (var + self.variance_floor).reciprocal()
+        log_sigma = -0.5 * inverse.log()
         z = self.inverse_temperature(t) * evidence(mass, log_sigma, self.beta_u, self.beta_a)
         log_p = F.logsigmoid(z) - log_sigma.sum(-1) - 0.5 * self.shape.d_out * math.log(2 * math.pi)
-        belief = Belief(mu, 0.5 / var, log_p)
+        belief = Belief(mu, 0.5 * inverse, log_p)
         act = torch.sigmoid(z)
         return State(self._pose(mu, act), act, memory=belief)
 

@@ -9,65 +9,15 @@
 #include <ATen/Parallel.h>
 
 #include "fourier.h"
+#include "plan.h"
 #include "winograd.h"
 
 namespace torchcaps {
 
-// What is transformed: the input of a convolution, its kernel, or its output.
-enum class Kind { signal, kernel, result };
-
-// One axis of a convolution: its sizes, and how it is cut into transforms of `n` numbers.
-struct Cut {
-  int64_t in, kernel, stride, padding, n;
-  int64_t out() const { return (in + 2 * padding - kernel) / stride + 1; }
-  int64_t taps() const { return (kernel + stride - 1) / stride; }  // of the kernel in one phase
-  int64_t step() const { return n - taps() + 1; }                  // outputs of a tile
-  int64_t tiles() const { return (out() + step() - 1) / step(); }
-
-  int64_t length(Kind kind) const { return kind == Kind::signal ? in : kind == Kind::kernel ? kernel : out(); }
-  int64_t extent(Kind kind) const { return kind == Kind::signal ? n : kind == Kind::kernel ? taps() : step(); }
-  int64_t tiles(Kind kind) const { return kind == Kind::kernel ? 1 : tiles(); }
-  int64_t phases(Kind kind) const { return kind == Kind::result ? 1 : stride; }
-  // Where number k of a tile and phase stands in the image, -1 if nowhere.
-  int64_t place(Kind kind, int64_t tile, int64_t phase, int64_t k) const {
-    const int64_t at = kind == Kind::signal   ? (tile * step() + k) * stride + phase - padding
-                       : kind == Kind::kernel ? k * stride + phase
-                                              : tile * step() + k;
-    return at < length(kind) ? std::max<int64_t>(at, -1) : -1;
-  }
-};
-
-struct Plan {
-  Cut h, w;
-  int64_t pixels(Kind kind) const { return h.length(kind) * w.length(kind); }
-  int64_t tiles(Kind kind) const { return h.tiles(kind) * w.tiles(kind); }
-  int64_t phases(Kind kind) const { return h.phases(kind) * w.phases(kind); }
-  // Whether Winograd's transform takes the place of Fourier's: it has fewer slots, and costs less.
-  bool winograd() const { return h.taps() == kTaps && w.taps() == kTaps && h.n == kPoints && w.n == kPoints; }
-  // Three slots for a frequency, one for each that is its own conjugate.
-  int64_t slots() const {
-    if (winograd()) return kPoints * kPoints;
-    const int64_t real = (h.n % 2 ? 1 : 2) * (w.n % 2 ? 1 : 2);
-    return 3 * (h.n * w.n - real) / 2 + real;
-  }
-
-  // For every tile, phase and number its place in the image; where there is none, the place after the last.
-  std::vector<int32_t> places(Kind kind) const {
-    std::vector<int32_t> found;
-    for (int64_t tile = 0; tile < tiles(kind); ++tile) {
-      for (int64_t phase = 0; phase < phases(kind); ++phase) {
-        for (int64_t i = 0; i < h.extent(kind); ++i) {
-          const int64_t y = h.place(kind, tile / w.tiles(kind), phase / w.phases(kind), i);
-          for (int64_t j = 0; j < w.extent(kind); ++j) {
-            const int64_t x = w.place(kind, tile % w.tiles(kind), phase % w.phases(kind), j);
-            found.push_back(y < 0 || x < 0 ? pixels(kind) : y * w.length(kind) + x);
-          }
-        }
-      }
-    }
-    return found;
-  }
-};
+template <Kind kind, typename T>
+using WinogradOf = std::conditional_t<
+    kind == Kind::signal, Winograd<T, kPoints, points::signal>,
+    std::conditional_t<kind == Kind::kernel, Winograd<T, kTaps, points::kernel>, Winograd<T, kStep, points::result>>>;
 
 // The slots of a frequency. With signal x, kernel k and result y, y = x conj(k): y.re = s0 - s2 and y.im = s0 + s1 of
 // the products s of their slots. The result's are weighted as the inverse transform wants them.
@@ -109,7 +59,8 @@ struct Spectra {
     constexpr int64_t numbers = 64 / sizeof(T);
     return ((rows * line + numbers - 1) / numbers | 1) * numbers;
   }
-  T* slot(int64_t k) const { return first + k * stride(rows, line); }
+  int64_t stride() const { return stride(rows, line); }
+  T* slot(int64_t k) const { return first + k * stride(); }
 };
 
 // Some channels of an image: `channels` of the `all` in each of its rows.
@@ -119,12 +70,12 @@ struct Channels {
   int64_t rows, channels, all;
 };
 
-// `count` channels of `pixels` numbers each to one vector a pixel, and back.
+// `count` channels of `pixels` numbers each, from the first to the last of some, to one vector a pixel, and back.
 template <typename T>
-inline void into_lanes(const T* image, int64_t pixels, int64_t count, Vec<T>* to) {
+inline void into_lanes(const T* image, int64_t pixels, int64_t count, Vec<T>* to, int64_t first, int64_t last) {
   constexpr int64_t n = Lanes<T>::n;
-  for (int64_t p = 0; p < pixels; p += n) {
-    const int64_t some = std::min(n, pixels - p);
+  for (int64_t p = first; p < last; p += n) {
+    const int64_t some = std::min(n, last - p);
     Vec<T> block[n];
     for (int64_t c = 0; c < n; ++c) block[c] = c < count ? load(image + c * pixels + p, some) : Vec<T>{};
     transpose<T>(block);
@@ -133,10 +84,10 @@ inline void into_lanes(const T* image, int64_t pixels, int64_t count, Vec<T>* to
 }
 
 template <typename T>
-inline void out_of_lanes(const Vec<T>* from, int64_t pixels, int64_t count, T* image) {
+inline void out_of_lanes(const Vec<T>* from, int64_t pixels, int64_t count, T* image, int64_t first, int64_t last) {
   constexpr int64_t n = Lanes<T>::n;
-  for (int64_t p = 0; p < pixels; p += n) {
-    const int64_t some = std::min(n, pixels - p);
+  for (int64_t p = first; p < last; p += n) {
+    const int64_t some = std::min(n, last - p);
     Vec<T> block[n];
     for (int64_t k = 0; k < n; ++k) block[k] = k < some ? from[p + k] : Vec<T>{};
     transpose<T>(block);
@@ -147,55 +98,41 @@ inline void out_of_lanes(const Vec<T>* from, int64_t pixels, int64_t count, T* i
 // The transform of a kind, given to `use`.
 template <Kind kind, typename T, typename Use>
 void with_grid(const Plan& plan, Use use) {
-  if (!plan.winograd()) {
-    use(Grid<T>(plan.h.n, plan.w.n, plan.h.extent(kind), plan.w.extent(kind)));
-  } else if constexpr (kind == Kind::signal) {
-    use(Winograd<T, kPoints, points::signal>());
-  } else if constexpr (kind == Kind::kernel) {
-    use(Winograd<T, kTaps, points::kernel>());
+  if (plan.winograd()) {
+    use(WinogradOf<kind, T>());
   } else {
-    use(Winograd<T, kStep, points::result>());
+    use(Grid<T>(plan.h.n, plan.w.n, plan.h.extent(kind), plan.w.extent(kind)));
   }
 }
 
-// A part of the work: `count` channels from c of one row of the image, in vectors, and where their spectra stand.
-template <Kind kind, typename T, typename Each>
-void for_each_part(const Plan& plan, const Channels<T>& of, Each each) {
-  constexpr int64_t lanes = Lanes<T>::n;
-  const int64_t blocks = (of.channels + lanes - 1) / lanes, pixels = plan.pixels(kind);
-  with_grid<kind, T>(plan, [&](const auto& grid) {
-    at::parallel_for(0, of.rows * blocks, 1, [&](int64_t begin, int64_t end) {
-      Scratch<T> scratch(pixels + 1 + grid.room());
-      Vec<T>*image = scratch.take(pixels + 1), *room = scratch.take(grid.room());
-      for (int64_t part = begin; part < end; ++part) {
-        const int64_t row = part / blocks, c = part % blocks * lanes;
-        each(grid, image, room, of.first + (row * of.all + c) * pixels, row, c, std::min(lanes, of.channels - c));
-      }
-      settle();
-    });
-  });
-}
-
-// The spectra of an image.
+// Transforms of the tiles of one image, some channels of which stand `here` in vectors: one a pixel, and one that is
+// zero after the last.
 template <Kind kind, typename T>
-void analyse(const Plan& plan, const Channels<const T>& image, const Spectra<T>& spectra) {
-  const std::vector<int32_t> places = plan.places(kind);
-  const Slots<kind, T> slots(plan);
-  const int64_t tiles = plan.tiles(kind), phases = plan.phases(kind), pixels = plan.pixels(kind);
-  const int64_t extent = plan.w.extent(kind), numbers = plan.h.extent(kind) * extent;
-  const int64_t line = spectra.line, slot = Spectra<T>::stride(spectra.rows, line);
-  const Channels<T> of{const_cast<T*>(image.first), image.rows, image.channels, image.all};
-  for_each_part<kind, T>(plan, of, [&](const auto& grid, Vec<T>* here, Vec<T>* room, const T* from, int64_t row,
-                                       int64_t c, int64_t count) {
-    into_lanes(from, pixels, count, here);
-    here[pixels] = Vec<T>{};
-    const int32_t* at = places.data();
-    for (int64_t tile = 0; tile < tiles; ++tile) {
+struct Tiles {
+  const Slots<kind, T> slots;
+  const std::vector<int32_t> places;
+  const int64_t phases, pixels, extent, numbers;
+
+  explicit Tiles(const Plan& plan)
+      : slots(plan),
+        places(plan.places(kind)),
+        phases(plan.phases(kind)),
+        pixels(plan.pixels(kind)),
+        extent(plan.w.extent(kind)),
+        numbers(plan.h.extent(kind) * extent) {}
+
+  // Of the tiles from `first` to `last` to lines of the spectra from `to` on; `channels` are those of a phase.
+  template <typename Transform, typename Put>
+  void analyse(const Transform& grid, const Vec<T>* here, Vec<T>* room, int64_t first, int64_t last, int64_t channels,
+               const Spectra<T>& spectra, T* to, Put put) const {
+    const int64_t slot = spectra.stride();
+    const int32_t* at = places.data() + first * phases * numbers;
+    for (int64_t tile = first; tile < last; ++tile, to += spectra.line) {
       for (int64_t phase = 0; phase < phases; ++phase, at += numbers) {
-        T* to = spectra.first + (row * tiles + tile) * line + phase * image.channels + c;
+        T* next = to + phase * channels;
         const auto give = [&](Vec<T> v) {
-          stream(to, v, count);
-          to += slot;
+          put(next, v);
+          next += slot;
         };
         grid.analyse(
             room, [&](int64_t i, int64_t j) { return here[at[i * extent + j]]; },
@@ -207,29 +144,22 @@ void analyse(const Plan& plan, const Channels<const T>& image, const Spectra<T>&
             });
       }
     }
-  });
-}
+  }
 
-// The transpose of `analyse`; what stood in the image is overwritten.
-template <Kind kind, typename T>
-void synthesise(const Plan& plan, const Spectra<T>& spectra, const Channels<T>& image) {
-  const std::vector<int32_t> places = plan.places(kind);
-  const Slots<kind, T> slots(plan);
-  const int64_t tiles = plan.tiles(kind), phases = plan.phases(kind), pixels = plan.pixels(kind);
-  const int64_t extent = plan.w.extent(kind), numbers = plan.h.extent(kind) * extent;
-  const int64_t line = spectra.line, slot = Spectra<T>::stride(spectra.rows, line);
-  for_each_part<kind, T>(plan, image, [&](const auto& grid, Vec<T>* here, Vec<T>* room, T* to, int64_t row,
-                                          int64_t c, int64_t count) {
-    std::fill(here, here + pixels + 1, Vec<T>{});
-    const int32_t* at = places.data();
-    for (int64_t tile = 0; tile < tiles; ++tile) {
+  // The transpose: what the lines hold is added to what is `here`.
+  template <typename Transform>
+  void synthesise(const Transform& grid, Vec<T>* here, Vec<T>* room, int64_t first, int64_t last, int64_t channels,
+                  const Spectra<T>& spectra, const T* from, int64_t count) const {
+    const int64_t slot = spectra.stride();
+    const int32_t* at = places.data() + first * phases * numbers;
+    for (int64_t tile = first; tile < last; ++tile, from += spectra.line) {
       for (int64_t phase = 0; phase < phases; ++phase, at += numbers) {
-        const T* from = spectra.first + (row * tiles + tile) * line + phase * image.channels + c;
-        const int64_t ahead = phase + 1 < phases ? image.channels : line - phase * image.channels;
+        const T* next = from + phase * channels;
+        const int64_t ahead = phase + 1 < phases ? channels : spectra.line - phase * channels;
         const auto take = [&] {
-          __builtin_prefetch(from + ahead);  // too scattered for the processor to guess
-          const Vec<T> v = load(from, count);
-          from += slot;
+          __builtin_prefetch(next + ahead);  // too scattered for the processor to guess
+          const Vec<T> v = load(next, count);
+          next += slot;
           return v;
         };
         grid.synthesise(
@@ -246,7 +176,51 @@ void synthesise(const Plan& plan, const Spectra<T>& spectra, const Channels<T>& 
             [&](int64_t i, int64_t j, Vec<T> v) { here[at[i * extent + j]] += v; });
       }
     }
-    out_of_lanes(here, pixels, count, to);
+  }
+};
+
+// A part of the work: `count` channels from c of one row of the image, in vectors, and where their spectra stand.
+template <Kind kind, typename T, typename Each>
+void for_each_part(const Plan& plan, const Channels<T>& of, const Spectra<T>& spectra, Each each) {
+  constexpr int64_t lanes = Lanes<T>::n;
+  const int64_t blocks = (of.channels + lanes - 1) / lanes, pixels = plan.pixels(kind), tiles = plan.tiles(kind);
+  with_grid<kind, T>(plan, [&](const auto& grid) {
+    at::parallel_for(0, of.rows * blocks, 1, [&](int64_t begin, int64_t end) {
+      Scratch<T> scratch(pixels + 1 + grid.room());
+      Vec<T>*image = scratch.take(pixels + 1), *room = scratch.take(grid.room());
+      for (int64_t part = begin; part < end; ++part) {
+        const int64_t row = part / blocks, c = part % blocks * lanes;
+        each(grid, image, room, of.first + (row * of.all + c) * pixels, spectra.first + row * tiles * spectra.line + c,
+             std::min(lanes, of.channels - c));
+      }
+      settle();
+    });
+  });
+}
+
+// The spectra of an image.
+template <Kind kind, typename T>
+void analyse(const Plan& plan, const Channels<const T>& image, const Spectra<T>& spectra) {
+  const Tiles<kind, T> tiles(plan);
+  const Channels<T> of{const_cast<T*>(image.first), image.rows, image.channels, image.all};
+  for_each_part<kind, T>(plan, of, spectra, [&](const auto& grid, Vec<T>* here, Vec<T>* room, const T* from, T* to,
+                                                int64_t count) {
+    into_lanes(from, tiles.pixels, count, here, 0, tiles.pixels);
+    here[tiles.pixels] = Vec<T>{};
+    tiles.analyse(grid, here, room, 0, plan.tiles(kind), image.channels, spectra, to,
+                  [&](T* at, Vec<T> v) { stream(at, v, count); });
+  });
+}
+
+// The transpose of `analyse`; what stood in the image is overwritten.
+template <Kind kind, typename T>
+void synthesise(const Plan& plan, const Spectra<T>& spectra, const Channels<T>& image) {
+  const Tiles<kind, T> tiles(plan);
+  for_each_part<kind, T>(plan, image, spectra, [&](const auto& grid, Vec<T>* here, Vec<T>* room, T* to, const T* from,
+                                                   int64_t count) {
+    std::fill(here, here + tiles.pixels + 1, Vec<T>{});
+    tiles.synthesise(grid, here, room, 0, plan.tiles(kind), image.channels, spectra, from, count);
+    out_of_lanes(here, tiles.pixels, count, to, 0, tiles.pixels);
   });
 }
 

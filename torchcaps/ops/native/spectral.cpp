@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "blocks.h"
 #include "buffers.h"
 #include "spectra.h"
 
@@ -42,6 +43,12 @@ struct Sizes {
 
   int64_t rows() const { return b * plan.tiles(Kind::signal); }
   int64_t depth() const { return plan.phases(Kind::signal) * c; }  // of the products: phases and channels
+
+  // What is kept of the kernel's spectra: as they are, or packed for Winograd's way.
+  template <typename T>
+  std::vector<int64_t> kept() const {
+    return {plan.slots(), plan.winograd() ? Panels<T>::numbers(depth(), o) : Spectra<T>::stride(o, depth())};
+  }
 };
 
 // Spectra in a buffer that is given back at the end of the call.
@@ -89,6 +96,14 @@ void analyse_kernel(const Sizes& s, const Tensor& w, int64_t first, const Spectr
   analyse<Kind::kernel, T>(s.plan, {from, to.rows, s.c, s.c}, to);
 }
 
+// Those of Winograd's transform, packed for the way from signal to result, or back.
+template <typename T>
+void packed_kernel(const Sizes& s, const Tensor& w, bool back, T* to) {
+  const Held<T> kernel(s, s.o, s.depth(), w);
+  analyse_kernel<T>(s, w, 0, kernel);
+  pack<T>(s.plan, kernel, back, to);
+}
+
 // Some channels of the convolution's output.
 template <typename T>
 Channels<T> channels(const Sizes& s, T* image, int64_t first, int64_t count) {
@@ -99,10 +114,24 @@ Tensor spectral_kernel(const Tensor& x, const Tensor& w, at::IntArrayRef stride,
                        at::IntArrayRef n) {
   const Sizes s(x, w, stride, padding, n);
   return AT_DISPATCH_FLOATING_TYPES(w.scalar_type(), "spectral_kernel", [&] {
-    Tensor kept = at::empty({s.plan.slots(), Spectra<scalar_t>::stride(s.o, s.depth())}, w.options());
-    analyse_kernel<scalar_t>(s, w, 0, {kept.mutable_data_ptr<scalar_t>(), s.o, s.depth()});
+    Tensor kept = at::empty(s.kept<scalar_t>(), w.options());
+    if (s.plan.winograd()) {
+      packed_kernel<scalar_t>(s, w, false, kept.mutable_data_ptr<scalar_t>());
+    } else {
+      analyse_kernel<scalar_t>(s, w, 0, {kept.mutable_data_ptr<scalar_t>(), s.o, s.depth()});
+    }
     return kept;
   });
+}
+
+template <typename T>
+void forward_in_blocks(const Sizes& s, const Tensor& x, const Tensor& w, const OptTensor& bias, const OptTensor& kept,
+                       Tensor& y) {
+  const Borrowed fresh(kept ? 0 : s.plan.slots() * Panels<T>::numbers(s.depth(), s.o), x);
+  if (!kept) packed_kernel<T>(s, w, false, fresh.tensor.mutable_data_ptr<T>());
+  const T* packed = (kept ? *kept : fresh.tensor).const_data_ptr<T>();
+  convolve<Kind::signal, Kind::result, T>(s.plan, whole<T>(x), packed, bias ? bias->const_data_ptr<T>() : nullptr,
+                                          channels<T>(s, y.mutable_data_ptr<T>(), 0, s.o), x);
 }
 
 template <typename T>
@@ -128,19 +157,33 @@ void forward(const Sizes& s, const Tensor& x, const Tensor& w, const OptTensor& 
 Tensor spectral(const Tensor& x, const Tensor& w, const OptTensor& bias, const OptTensor& kept, at::IntArrayRef stride,
                 at::IntArrayRef padding, at::IntArrayRef n) {
   const Sizes s(x, w, stride, padding, n);
+  TORCH_CHECK_VALUE(!bias || (bias->sizes() == at::IntArrayRef{s.o} && bias->scalar_type() == x.scalar_type()), "bias is ",
+                    bias->sizes(), " of ", bias->scalar_type(), " but must be ", s.o, " of ", x.scalar_type());
   Tensor y = in_huge_pages(at::empty({s.b, s.o, s.plan.h.out(), s.plan.w.out()}, x.options()));
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "spectral", [&] {
-    const std::vector<int64_t> expected{s.plan.slots(), Spectra<scalar_t>::stride(s.o, s.depth())};
+    const std::vector<int64_t> expected = s.kept<scalar_t>();
     TORCH_CHECK_VALUE(!kept || (kept->sizes() == expected && kept->scalar_type() == x.scalar_type() && kept->is_contiguous()),
                       "the kernel's spectra are ", kept->sizes(), " but must be ", expected, " of ", x.scalar_type());
-    forward<scalar_t>(s, x, w, kept, y);
+    if (s.plan.winograd()) {
+      forward_in_blocks<scalar_t>(s, x, w, bias ? bias->contiguous() : bias, kept, y);
+    } else {
+      forward<scalar_t>(s, x, w, kept, y);
+      if (bias) y.add_(bias->view({1, -1, 1, 1}));
+    }
   });
-  if (bias) y.add_(bias->view({1, -1, 1, 1}));
   return y;
 }
 
 template <typename T>
 void backward(const Sizes& s, const Tensor& g, const Tensor& x, const Tensor& w, T* dx, T* dw) {
+  if (dx && s.plan.winograd()) {
+    const Borrowed packed(s.plan.slots() * Panels<T>::numbers(s.o, s.depth()), x);
+    packed_kernel<T>(s, w, true, packed.tensor.mutable_data_ptr<T>());
+    convolve<Kind::result, Kind::signal, T>(s.plan, whole<T>(g), packed.tensor.const_data_ptr<T>(), nullptr,
+                                            {dx, s.b, s.c, s.c}, x);
+    dx = nullptr;
+  }
+  if (!dx && !dw) return;
   std::optional<Held<T>> signal, d_signal;
   if (dw) analyse<Kind::signal, T>(s.plan, whole<T>(x), signal.emplace(s, s.rows(), s.depth(), x));
   if (dx) d_signal.emplace(s, s.rows(), s.depth(), x);

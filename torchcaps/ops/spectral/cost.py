@@ -1,7 +1,8 @@
 """What a convolution costs directly and in the frequency domain, and how its grid is best cut for the latter.
 
 Costs are in operations of a matrix product, measured with one thread: transforming a number to its spectrum and back
-takes as long as forty to a hundred of them, and matrices of few rows are multiplied as if they had more.
+takes as long as fifty to a hundred of them, and matrices of few rows are multiplied as if they had more. Winograd's way
+was measured where processors are widest (AVX-512 of AMD's), which is where arithmetic saves least.
 """
 
 from functools import lru_cache
@@ -12,12 +13,14 @@ Pair = tuple[int, int]
 
 SHORTEST = 3  # kernel, along either axis
 SURELY = 1.2  # how many times as fast the spectral way must seem
-CALL = 2e7  # what a call costs beside its work
+CALL, CALL_WINOGRAD = 2e7, 5e6  # what a call costs beside its work
 PADDED = 16  # rows, columns or depth that a product of matrices has more, as it seems
 DIGEST = 10  # for each weight, where kept spectra are asked for
 MOST_TILES = 8  # along an axis
 KERNEL_BYTES = 256 << 20  # that the spectra of a kernel may take
 WINOGRAD = (3, 6)  # taps and transform, along both axes, where Winograd's way takes the place of Fourier's
+OF_IMAGE, OF_KERNEL = 60, 110  # by Winograd's way, for each number of a spectrum
+PANEL = 32  # output channels that a product there takes at a time
 
 
 class Shape(NamedTuple):
@@ -82,18 +85,17 @@ def direct(shape: Shape, uses: Uses) -> float:
 
 def spectral(shape: Shape, n: Pair, uses: Uses) -> float:
     """The products of matrices, and every transform of the three spectra."""
-    slots, depth = _slots(shape, n), _depth(shape)
-    rows = shape.b * _tiles(shape, n)
-    lanes = [-(-c // 16) * 16 / c for c in (shape.c, shape.o)]
-    signal, kernel = slots * rows * depth * lanes[0], slots * shape.o * depth * lanes[0]
-    result = slots * rows * shape.o * lanes[1]
-    back = uses.of_x or uses.of_w
-    transformed = signal * (1 + uses.of_x + uses.of_w) + result * (1 + back)
-    transformed += 0 if uses.kept else kernel * (1 + uses.of_x + uses.of_w)
-    each, padded = (40, PADDED // 4) if _is_winograd(shape, n) else (45 + 3 * max(n), PADDED)
-    multiplied = 2 * slots * (rows + PADDED) * (depth + padded) * (shape.o + padded) * (1 + uses.of_x + uses.of_w)
+    slots, depth, rows = _slots(shape, n), _depth(shape), shape.b * _tiles(shape, n)
+    lanes = [_up_to(c, 16) / c for c in (shape.c, shape.o)]
+    times, back = 1 + uses.of_x + uses.of_w, uses.of_x or uses.of_w
+    images = slots * rows * (depth * lanes[0] * times + shape.o * lanes[1] * (1 + back))
+    kernel = 0 if uses.kept else slots * shape.o * depth * lanes[0] * times
     looked_at = DIGEST * shape.o * shape.c * shape.kernel[0] * shape.kernel[1] if uses.kept else 0
-    return multiplied + transformed * each + looked_at + CALL * (1 + back)
+    if _is_winograd(shape, n):
+        multiplied = 2.0 * slots * rows * depth * _up_to(shape.o, PANEL) * times
+        return multiplied + OF_IMAGE * images + OF_KERNEL * kernel + looked_at + CALL_WINOGRAD * (1 + back)
+    multiplied = 2.0 * slots * (rows + PADDED) * (depth + PADDED) * (shape.o + PADDED) * times
+    return multiplied + (45 + 3 * max(n)) * (images + kernel) + looked_at + CALL * (1 + back)
 
 
 def _cuts(shape: Shape) -> list[Pair]:
@@ -125,3 +127,7 @@ def _tiles(shape: Shape, n: Pair) -> int:
 
 def _depth(shape: Shape) -> int:
     return shape.c * shape.stride[0] * shape.stride[1]
+
+
+def _up_to(count: int, whole: int) -> int:
+    return -(-count // whole) * whole
