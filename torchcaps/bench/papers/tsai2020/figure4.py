@@ -88,7 +88,7 @@ def curves(found: "Gathered", figure: "Figure") -> None:
             if courses:
                 steps = [step for step, _ in courses[0]]
                 means = [100 * sum(c[at][1] for c in courses) / len(courses) for at in range(len(steps))]
-                axes.plot(steps, means, label=f"{t} iterations", **line_style(k))
+                axes.plot(steps, means, label=f"{t} iteration" + "s" * (t > 1), **line_style(k))
         axes.set(title=KINDS[kind][0], xlabel="steps")
         axes.legend()
     panels[0].set_ylabel("validation accuracy, %")
