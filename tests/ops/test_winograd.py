@@ -73,6 +73,14 @@ def test_images_are_taken_in_blocks(b, image, dtype, tolerance):
         torch.testing.assert_close(mine.double(), theirs, rtol=0, atol=tolerance * theirs.abs().max().item())
 
 
+def test_gradcheck_of_both_orders():
+    torch.manual_seed(0)
+    given = [torch.randn(*s, dtype=torch.double, requires_grad=True) for s in ((2, 2, 6, 7), (3, 2, 3, 3), (3,))]
+    call = lambda *inputs: OP.spectral(*inputs, None, (1, 1), (1, 0), N)  # noqa: E731
+    assert torch.autograd.gradcheck(call, given)
+    assert torch.autograd.gradgradcheck(call, given)
+
+
 def test_a_bias_that_does_not_fit_is_refused():
     x, w = torch.zeros(1, 2, 8, 8), torch.zeros(3, 2, 3, 3)
     for wrong in (torch.zeros(2), torch.zeros(3, 1), torch.zeros(3, dtype=torch.double)):
