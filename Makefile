@@ -22,6 +22,7 @@ demo: setup  ## capsules and convolutions on digits: a table, and demo/report.ht
 OLDEST = $(shell sed -n 's/.*"torch>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 TOOLS = beartype hypothesis kornia pytest pytest-timeout pytest-xdist
 
+# Without torch.compile of whole networks and ONNX, which torch had no full support for then (docs/troubleshooting.md).
 test-oldest:  ## the library's tests with the oldest torch that the metadata allows, in a virtual environment of their own
 	mkdir -p build
 	grep -vE '^(torch|triton)==' constraints.txt > build/oldest.txt
@@ -29,7 +30,8 @@ test-oldest:  ## the library's tests with the oldest torch that the metadata all
 	build/oldest/bin/python -m pip install --quiet --disable-pip-version-check -c build/oldest.txt \
 		"torch==$(OLDEST).*" -e ".[attacks,bench,export,sklearn]" $(TOOLS)
 	OMP_NUM_THREADS=1 build/oldest/bin/python -m pytest -n $(CORES) --dist worksteal \
-		tests/contracts tests/layers tests/losses tests/models tests/routing tests/test_export.py tests/test_network.py
+		tests/contracts tests/layers tests/losses tests/models tests/routing tests/test_network.py \
+		--ignore tests/contracts/test_compile.py
 
 test: setup  ## all tests, in parallel
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(CORES) --dist worksteal
