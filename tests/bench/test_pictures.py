@@ -55,7 +55,9 @@ def test_convergence_by_iterations():
     rows = [row.id for row in artefact.rows]
     for axes in page.axes:
         kind = titles[axes.get_title()]
-        expected = {f"{t} iterations": means(rows.index(f"{kind}_{t}")) for t in range(1, 6)}
+        expected = {
+            ("1 iteration" if t == 1 else f"{t} iterations"): means(rows.index(f"{kind}_{t}")) for t in range(1, 6)
+        }
         assert points(axes) == expected
 
 

@@ -228,7 +228,7 @@ def test_convergence_is_the_mean_over_seeds_for_each_routing_and_iteration():
     page = drawn("tsai2020/figure4", gathered("tsai2020/figure4", {row: courses(x) for row, x in levels.items()}))
     assert titles(page) == list(kinds.values())
     for axes, kind in zip(page.axes, kinds, strict=True):
-        means = {f"{t} iterations": 100 * levels[f"{kind}_{t}"] + 5 for t in (1, 2, 5)}
+        means = {("1 iteration" if t == 1 else f"{t} iterations"): 100 * levels[f"{kind}_{t}"] + 5 for t in (1, 2, 5)}
         assert curves(axes) == {label: ([10, 20], pytest.approx([15, mean])) for label, mean in means.items()}
 
 
