@@ -199,8 +199,8 @@ def peak(run: Run, passes: str = "native") -> str:
     if passes == "native":
         text += (
             " MKL, which multiplies for torch, uses half the vectors of AMD's processors with AVX-512: there a share "
+            "may be above 100 %."
         )
-        text += "may be above 100 %."
     header = ("pass", "", "GFLOP/s", "GEMM, GFLOP/s", "share")
     return table("Share of the GEMM peak", text, header, rows)
 
