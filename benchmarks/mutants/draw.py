@@ -1,13 +1,15 @@
 """Faults drawn at random: places in the syntax of the library, and what may stand there instead.
 
     python -m benchmarks.mutants.draw > benchmarks/mutants/faults/random.toml
+    python -m benchmarks.mutants.draw 20261118 > benchmarks/mutants/faults/random_second.toml
 
-Drawn once: the file is kept, so that the sixty stay the same while the library changes.
+Drawn once each: the files are kept, so that they stay the same while the library changes.
 """
 
 import ast
 import json
 import random
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,7 +90,7 @@ def _fault(path: Path, node: ast.AST, new: str, what: str) -> Fault:
 
 
 if __name__ == "__main__":
-    for fault in drawn():
+    for fault in drawn(seed=int(sys.argv[1]) if sys.argv[1:] else SEED):
         texts = {"file": fault.file, "old": fault.old, "new": fault.new, "what": fault.what}
         print(
             "[[fault]]", *(f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in texts.items()), sep="\n"

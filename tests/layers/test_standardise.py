@@ -1,6 +1,7 @@
 """Images standardised one by one, against numpy, as TensorFlow's documentation has it."""
 
 import numpy as np
+import pytest
 import torch
 
 from torchcaps.layers.standardise import standardise
@@ -18,8 +19,9 @@ def test_all_channels_of_an_image_together_and_nothing_of_the_others():
     torch.testing.assert_close(standardise(torch.from_numpy(images)), torch.from_numpy(expected))
 
 
-def test_an_almost_flat_image_is_the_same_alone_and_among_others():
-    flat = torch.full((1, 1, 4, 4), 0.5, dtype=torch.double)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_an_almost_flat_image_is_the_same_alone_and_among_others(channels):
+    flat = torch.full((1, channels, 4, 4), 0.5, dtype=torch.double)
     flat[..., 0, 0] += 1e-3
     alone = standardise(flat)
     torch.testing.assert_close(alone, torch.from_numpy(by_numpy(flat[0].numpy()))[None])
