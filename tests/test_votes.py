@@ -27,6 +27,27 @@ def test_a_prior_that_is_shared_is_the_same_written_out(shared, monkeypatch):
     torch.testing.assert_close(found, votes.combine(couplings))
 
 
+@pytest.mark.parametrize("asked", [False, True], ids=["prior alone", "query and prior"])
+@pytest.mark.parametrize("detach", [False, True])
+def test_couplings_that_are_constants_let_no_gradient_through_to_the_prior(asked, detach):
+    layer = CapsuleLayer(CapsShape((3, 4), 2, 4), 3, 5, window=2).double()
+    pose = torch.randn(2, 3, 4, 2, 4, dtype=torch.double, requires_grad=True)
+    prior = torch.randn(1, 1, 1, *SIZES[3:], dtype=torch.double, requires_grad=True)
+    query = torch.randn(2, 2, 3, 3, 5, dtype=torch.double) if asked else None
+    votes, leaves = layer.votes(Capsules(pose, pose.norm(dim=-1))), (pose, prior, layer.weight)
+    c = (votes.attention(query, prior.expand(SIZES)) if asked else prior.softmax(-1)).expand(SIZES)
+    expected = votes.combine(c.detach() if detach else c)
+    found, _ = votes.attend(query, prior, detach=detach)
+    mix = torch.randn_like(expected)
+    torch.testing.assert_close(found, expected)
+    for a, b in zip(
+        *(torch.autograd.grad((s * mix).sum(), leaves, allow_unused=True) for s in (found, expected)), strict=True
+    ):
+        torch.testing.assert_close(
+            torch.zeros_like(prior) if a is None else a, torch.zeros_like(prior) if b is None else b
+        )
+
+
 def test_every_pass_sees_the_children_that_were_gathered(monkeypatch):
     """Where they are others than those that lie in the window, as in the release of Apple's code."""
     monkeypatch.setattr(stored, "TINY", 0)

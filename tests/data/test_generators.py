@@ -217,6 +217,16 @@ def test_diverse_pairs_hold_a_sixth_of_singles(digits):
     assert (half[:, 0] == half[:, 1]).float().mean().item() == pytest.approx(0.5, abs=0.02)
 
 
+def test_pairs_that_are_no_singles_have_any_partner():
+    """Whether an image is alone is drawn apart from who its partner would be."""
+    source = Stored(torch.full((40, 1, 6, 6), 9, dtype=torch.uint8), torch.arange(40) % 10, tuple("abcdefghij"))
+    labels = Overlapping(source, pairs=500, single=0.5).batch(torch.arange(20_000)).labels
+    pairs = labels[labels[:, 0] != labels[:, 1]]
+    for own in range(10):
+        share = pairs[pairs[:, 0] == own, 1].bincount(minlength=10) / (pairs[:, 0] == own).sum()
+        assert (share - (torch.arange(10) != own) / 9).abs().max() < 0.05
+
+
 def test_overlapping_needs_two_classes(digits):
     with pytest.raises(ValueError, match="at least two classes"):
         Overlapping(digits.select((digits.labels == 1).nonzero()[:, 0]))

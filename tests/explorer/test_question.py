@@ -1,11 +1,17 @@
 """What a page may ask, and what its sliders do to an image, pixel by pixel."""
 
+import base64
+
 import pytest
 import torch
 from pydantic import ValidationError
 
 from torchcaps.explorer.numbers import numbers
 from torchcaps.explorer.question import Changes, Look, changed, decoded, fitted
+
+
+def encoded(image):
+    return base64.b64encode(image).decode()
 
 
 def test_numbers_keep_their_sign_and_five_digits():
@@ -53,6 +59,14 @@ def test_a_smaller_image_stands_in_the_middle_and_colours_become_grey():
         coloured = torch.zeros(3, 2, 2)
         coloured[channel] = 0.9
         torch.testing.assert_close(fitted(coloured, (1, 2, 2)), torch.full((1, 2, 2), 0.3))
+
+
+def test_an_image_of_256_by_256_in_colour_is_the_largest_that_may_be_asked_about():
+    largest = encoded(bytes(3 * 256 * 256))
+    assert Look(model="small", pixels=largest, second=largest, shape=(3, 256, 256)).pixels == largest
+    for wrong in ({"pixels": encoded(bytes(3 * 256 * 256 + 4))}, {"shape": [3, 257, 256]}, {"shape": [3, 256, 257]}):
+        with pytest.raises(ValidationError):
+            Look(**{"model": "small", "pixels": largest, "shape": [3, 256, 256], **wrong})
 
 
 def test_more_bytes_than_an_image_has_are_refused():

@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from torchcaps.measures import complexity, iterations
 from torchcaps.measures._contenders import Attention, Dense, Fused
-from torchcaps.measures._cost import Cost, cost
+from torchcaps.measures._cost import Cost, _peak, cost
 from torchcaps.network import ConvNet
 from torchcaps.types import Parse
 
@@ -36,6 +36,29 @@ def test_the_terminal_is_heard_again(capfd):
     cost(lambda: torch.zeros(3), seconds=0.001)
     os.write(2, b"still here\n")
     assert capfd.readouterr().err.endswith("still here\n")
+
+
+def test_on_a_card_the_peak_is_what_was_held_beyond_what_was_there(monkeypatch):
+    """A card that is not here, and holds a thousand bytes of somebody else's."""
+    held, said = {"now": 1000, "most": 9999}, []
+
+    def call():
+        said.append("call")
+        held["most"] = max(held["most"], held["now"] + 500)
+
+    def reset(device):
+        said.append(device)
+        held["most"] = held["now"]
+
+    card = SimpleNamespace(
+        synchronize=said.append,
+        memory_allocated=lambda device: held["now"],
+        max_memory_allocated=lambda device: held["most"],
+        reset_peak_memory_stats=reset,
+    )
+    monkeypatch.setattr(torch, "cuda", card)
+    assert _peak(call, "cuda:1") == 500
+    assert said == ["cuda:1", "cuda:1", "call"], "what ran before is waited for and does not count"
 
 
 class Asked(ConvNet):

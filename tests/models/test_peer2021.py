@@ -3,7 +3,9 @@
 import pytest
 import torch
 
+from torchcaps.layers import CapsuleLayer
 from torchcaps.models import create_model, from_pretrained
+from torchcaps.routing import ROUTINGS
 
 FAN_IN, FAN_OUT = {"below": 81, "primary": 256 * 81}, 256 * 81
 HE = {part: (2 / fan) ** 0.5 for part, fan in FAN_IN.items()}
@@ -58,6 +60,14 @@ def test_capsule_layers_start_as_the_paper_says(name):
             bias = layer.routing.bias if name == "rba" else layer.bias
             assert layer.weight.std().item() == pytest.approx(std, rel=0.1)
             assert torch.equal(bias, torch.full_like(bias, std))
+
+
+@pytest.mark.parametrize("routing", ["self_routing", "inverted_attention"])
+def test_routings_that_the_paper_does_not_have_start_their_own_way(routing):
+    for layer in create_model("peer2021/rba", width=0.25, routing=routing).layers:
+        own = CapsuleLayer(layer.shape_in, layer.shape_out.n, layer.shape_out.d, routing=ROUTINGS[routing])
+        assert own.weight.std().item() != pytest.approx(0.1, rel=0.2), "or there would be nothing to show"
+        assert layer.weight.std().item() == pytest.approx(own.weight.std().item(), rel=0.05)
 
 
 def test_an_epsilon_in_the_squash_keeps_deep_outputs_from_vanishing():

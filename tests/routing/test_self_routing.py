@@ -38,6 +38,12 @@ def test_as_released_every_child_starts_undecided_and_decides_in_time():
     assert layer.routing.gate.grad.any()
 
 
+def test_the_gate_starts_as_a_linear_map_of_variance_one_over_d():
+    gate = SelfRouting(RoutingShape((1, 1), i=200, j=10, d_in=8, d_out=4)).gate
+    assert gate.abs().max().item() == pytest.approx((3 / 8) ** 0.5, rel=0.01)
+    assert gate.std().item() == pytest.approx((1 / 8) ** 0.5, rel=0.02)
+
+
 def test_unknown_start_is_named(no_shape_checks):
     with pytest.raises(ValueError, match="gate_init='one' is not allowed: choose 'fan_in' or 'zero'"):
         SelfRouting(RoutingShape((1, 1), 2, 2, 2, 2), gate_init="one")

@@ -1,8 +1,11 @@
 """Several processes: who is first, how many there are, and which errors mean that one was lost."""
 
+import threading
+
 import pytest
 from lightning_fabric import Fabric
 
+from torchcaps.train import processes
 from torchcaps.train.processes import is_first, launched, size
 
 NAMES = ("RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID", "TORCHELASTIC_RUN_ID")
@@ -60,3 +63,23 @@ def test_a_process_that_was_lost_is_told_from_other_errors(count, message, lost)
         raise RuntimeError(message)
     said = f"process 0 of this training stops: another of {count} has ended ({message}). Go on with --resume"
     assert str(error.value) == (said if lost else message)
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_a_process_whose_parent_is_gone_says_so_and_ends(rank, monkeypatch, capsys):
+    parents, ended = iter([7, 7, 1]), threading.Event()
+    codes = []
+
+    def leave(code):
+        codes.append(code)
+        ended.set()
+
+    monkeypatch.setenv("LOCAL_RANK", rank)
+    monkeypatch.setattr(processes.os, "getppid", lambda: next(parents, 1))
+    monkeypatch.setattr(processes.os, "_exit", leave)
+    monkeypatch.setattr(processes.time, "sleep", lambda _: None)
+    with launched(Some(2)):
+        assert ended.wait(0.2 if rank == "0" else 30) == (rank == "1")
+    said = "process 1 of this training stops: the process that started this one has ended. Go on with --resume"
+    assert codes == ([] if rank == "0" else [1])
+    assert capsys.readouterr().err == ("" if rank == "0" else f"torchcaps: {said}\n")
