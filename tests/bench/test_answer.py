@@ -118,6 +118,17 @@ def test_differences_are_in_points_with_an_interval_for_all_pairs_at_once():
     assert first.told == f"10.0 points, {100 * (0.1 - reach):.1f} to {100 * (0.1 + reach):.1f}"
 
 
+def test_of_four_networks_each_of_six_pairs_is_held_to_a_sixth_of_the_level():
+    four = (A, B, PLAIN, Entrant("uniform", "sabour2017/capsnet", {}))
+    values = [(0.9, 0.91, 0.92), (0.8, 0.82, 0.81), (0.7, 0.69, 0.71), (0.6, 0.61, 0.6)]
+    [alone] = differences(contest(entrants=four[:2]), exact([values[:2]], entrants=four[:2]))
+    found = differences(contest(entrants=four), exact([values], entrants=four))
+    assert len(found) == 6
+    narrow, wide = (high - low for low, high in (alone.interval, found[0].interval))
+    assert (found[0].better, found[0].worse) == (alone.better, alone.worse)
+    assert wide / narrow == pytest.approx(stats.t.ppf(1 - 0.05 / 6 / 2, 2) / stats.t.ppf(1 - 0.05 / 2, 2))
+
+
 def test_an_interval_of_points_ends_at_a_hundred():
     [one] = differences(contest(entrants=(A, B)), exact([[(0.99, 0.2, 0.9), (0.0, 0.01, 0.0)]], entrants=(A, B)))
     assert one.interval[1] == 100.0

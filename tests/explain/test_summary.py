@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from tests.explain.networks import IMAGE, convolutional
-from torchcaps.explain import difference, parse_trees, summarise
+from torchcaps.explain import Layer, Structure, difference, parse_trees, summarise
+from torchcaps.explain.summary import is_large
 
 KEEP = {"type": lambda node, top: (0, 0, node.type), "position": lambda node, top: (*node[1:3], node.type * top)}
 
@@ -43,3 +44,12 @@ def test_a_summary_cannot_be_compared():
         difference(*by_place)
     with pytest.raises(ValueError, match="by='class' is not allowed"):
         summarise(one, "class")
+
+
+@pytest.mark.parametrize(("grid", "types"), [((1, 1), 64), ((8, 8), 1), ((4, 8), 2)])
+def test_from_the_65th_capsule_of_a_layer_on_a_tree_is_large(grid, types):
+    def tree(types):
+        return Structure((Layer("primary", (1, 1), 9), Layer("classes", grid, types)), (), ("ant", "bee"))
+
+    assert not is_large(tree(types))
+    assert is_large(tree(types + 1))

@@ -199,6 +199,28 @@ def test_one_network_is_explored(visit, script):
     assert told(page, ".node")[0] == "primary 0: activation 0.250"
 
 
+ROUTES = """async ([links, start]) => {
+    const { follow } = await import("/tree.js");
+    const layers = [links[0].length, links[1].length, links[1][0].length].map(() => ({}));
+    return follow({ layers, links: [links] }, 0, start).map((on) => [...on].sort());
+}"""
+
+
+@pytest.mark.parametrize(
+    ("links", "start", "wanted"),
+    [
+        (LINKS, (1, 0), [[0], [0], [0]]),
+        (LINKS, (2, 2), [[1, 2], [1], [2]]),
+        ([[[-0.9, 0.1], [0.1, 0.9], [0.2, 0.8]], LINKS[1]], (0, 0), [[0], [0], [0]]),  # by size, whatever the sign
+        ([[[0.5, 0.5]] * 3, [[0.3] * 3] * 2], (1, 1), [[0, 1, 2], [1], [0, 1, 2]]),  # all alike: all are followed
+        ([[[0.0, 1.0]] * 3, LINKS[1]], (1, 0), [[], [0], [0]]),  # what passes nothing on is not
+    ],
+)
+def test_routes_go_up_and_down_along_couplings_that_are_not_below_the_mean(visit, links, start, wanted):
+    page = visit.open()
+    assert page.evaluate(ROUTES, [links, dict(zip(("layer", "type"), start, strict=True))]) == wanted
+
+
 def test_networks_keep_their_answers_apart(visit, script):
     page = visit.open()
     assert answer(page) == "ant"

@@ -13,9 +13,10 @@ def parse(batch=3):
     return Parse(pose.norm(dim=-1)[:, 0, 0], [Capsules(pose, pose.norm(dim=-1))], [], [])
 
 
+@pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("kind", DECODERS)
-def test_only_the_labelled_capsule_is_seen(kind):
-    decoder, seen = kind(CLASSES, IMAGE), parse()
+def test_only_the_labelled_capsule_is_seen(kind, training):
+    decoder, seen = kind(CLASSES, IMAGE).train(training), parse()
     labels = torch.tensor([0, 1, 3])
     drawn = decoder(seen, labels)
     assert drawn.shape == (3, *IMAGE)

@@ -41,7 +41,14 @@ def twin(routing, votes, children, position):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "options",
-    [{}, {"norm": False, "iters": 3}, {"scale": True, "iters": 3}, {"activations": True}, {"start": "random"}],
+    [
+        {},
+        {"norm": False, "iters": 3},
+        {"scale": True, "iters": 3},
+        {"activations": True},
+        {"start": "random"},
+        {"start": "random", "scale": True},
+    ],
     ids=str,
 )
 def test_equals_its_twin(kind, options):
