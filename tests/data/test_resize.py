@@ -91,6 +91,12 @@ def test_names():
         check_fit("stretch")
 
 
+@pytest.mark.parametrize("size", [(5, 7), (7, 5)])
+def test_one_side_of_the_size_asked_for_is_not_enough(size):
+    data = Stored(torch.zeros(2, 1, *size, dtype=torch.uint8), torch.tensor([0, 1]), ("a", "b"))
+    assert resized(data, 5).image_shape == (1, 5, 5)
+
+
 def test_images_of_the_size_asked_for_are_left_alone():
     data = Stored(torch.zeros(2, 1, 5, 5, dtype=torch.uint8), torch.tensor([0, 1]), ("a", "b"))
     assert resized(data, 5) is data

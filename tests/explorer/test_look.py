@@ -137,6 +137,13 @@ def test_images_of_another_size_are_fitted():
     inside = fitted(torch.ones(1, 20, 20), (3, 28, 28))
     assert inside.sum() == 3 * 400
     assert inside[:, 14, 14].min() == 1
+    for size in ((28, 56), (56, 28), (20, 56)):  # all of it, whichever side is too long
+        ends = torch.zeros(1, *size)
+        ends[:, 0, 0] = ends[:, -1, -1] = 1
+        small = fitted(ends, (1, 28, 28))
+        assert small.shape == (1, 28, 28)
+        assert small[0, 0, 0] > 0.1
+        assert small[0, -1, -1] > 0.1
 
 
 def test_pixels_that_do_not_fit_are_refused():

@@ -88,7 +88,16 @@ def test_translating_the_input_translates_the_capsules(name):
 
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
-@pytest.mark.parametrize("geometry", [{"window": 3}, {"window": 3, "padding": 1, "stride": 2}, {}], ids=str)
+@pytest.mark.parametrize(
+    "geometry",
+    [
+        {"window": 3},
+        {"window": 3, "padding": 1, "stride": 2},
+        {"window": (3, 2), "padding": (0, 1), "stride": (1, 2)},
+        {},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 4), (2, 3, 1), (2, 3, 4), "one number"], ids=str)
 @pytest.mark.parametrize("gathered", [False, True], ids=["convolved", "gathered"])
 def test_folding_is_combining(rows, weighted, geometry, shape, gathered, monkeypatch):

@@ -31,10 +31,10 @@ def test_spread_loss_is_its_formula():
 def test_the_spread_margin_is_annealed():
     loss = SpreadLoss()
     margins = []
-    for progress in (-1.0, 0.0, 0.5, 1.0, 2.0):
+    for progress in (-1.0, 0.0, 0.5, 0.5, 0.25, 1.0, 2.0):
         loss.anneal(progress)
         margins.append(round(loss.margin, 6))
-    assert margins == [0.2, 0.2, 0.55, 0.9, 0.9]
+    assert margins == [0.2, 0.2, 0.55, 0.55, 0.375, 0.9, 0.9]
 
 
 def test_cross_entropies():

@@ -172,6 +172,12 @@ def test_it_is_what_its_paper_has(name):
     assert told == FACTS[name]
 
 
+@pytest.mark.parametrize(("routing", "wanted"), [("inverted_attention", "bce"), ("dynamic", "bce of lengths")])
+def test_cross_entropy_of_each_class_takes_lengths_or_logits_as_the_routing_gives_them(routing, wanted):
+    net = create_model("sabour2017/capsnet", width=0.1, routing=routing, loss="bce")
+    assert the_one(LOSSES, net.loss(SCORES, TARGETS).item()) == wanted
+
+
 def test_the_biases_of_peer2021_go_where_section_4_puts_them():
     with torch.device("meta"):
         nets = {kind: create_model(f"peer2021/{kind}", bias=True) for kind in ("rba", "em", "sign")}

@@ -301,6 +301,10 @@ def test_it_can_be_turned_off(monkeypatch):
     with torch.autocast("cpu", torch.bfloat16):
         assert "spectral" not in name()
     assert "spectral" not in copy.deepcopy(layer).bfloat16()(x.bfloat16()).grad_fn.name()
+    monkeypatch.setenv("TORCHCAPS_SPECTRAL", "1")
+    assert "spectral" in name()
+    with spectral.directly():
+        assert "spectral" not in name(), "what is asked for in the code counts"
     monkeypatch.setenv("TORCHCAPS_SPECTRAL", "0")
     assert "spectral" not in name()
     monkeypatch.setenv("TORCHCAPS_SPECTRAL", "yes")
