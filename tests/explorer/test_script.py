@@ -167,6 +167,9 @@ def test_one_network_is_explored(visit, script):
     script.asked(page, lambda question: question["pixels"] == encoded([168, 169, 170, 171]))
     assert [grey for grey, _, _ in painted(page, "#sheet", 20, 3)[:COUNT]] == [4 * k + 3 for k in range(COUNT)]
     box = page.locator("#sheet").bounding_box()
+    page.locator("#sheet").click(position={"x": 3.5 / 20 * box["width"], "y": 2.5 / 3 * box["height"]})  # no image
+    page.wait_for_timeout(50)
+    assert page.locator("#which").inner_text().startswith("test image 43 of 43: ant")
     page.locator("#sheet").click(position={"x": 1.5 / 20 * box["width"], "y": 0.5 / 3 * box["height"]})
     page.wait_for_function("() => document.querySelector('#which').textContent.startsWith('test image 2 of 43: bee')")
     # Of several quick changes the last is asked for.
@@ -197,6 +200,23 @@ def test_one_network_is_explored(visit, script):
     page.select_option("#against", "mean")
     page.wait_for_function("() => document.querySelector('.readout').textContent.startsWith('The mean over 200')")
     assert told(page, ".node")[0] == "primary 0: activation 0.250"
+
+
+ENDS = """async () => {
+    const { SLIDERS, fresh, fromLink, toLink } = await import("/state.js");
+    const back = (key, value) => {
+        const state = fresh();
+        state.changes[key] = value;
+        return fromLink(toLink(state)).changes[key];
+    };
+    return SLIDERS.map(({ key, min, max, rest, step }) => [
+        back(key, min) === min, back(key, max) === max, back(key, min - step) === rest, back(key, max + step) === rest,
+    ]);
+}"""
+
+
+def test_a_link_brings_back_both_ends_of_every_slider_and_nothing_beyond(visit):
+    assert visit.open().evaluate(ENDS) == [[True] * 4] * 6
 
 
 ROUTES = """async ([links, start]) => {
