@@ -14,6 +14,7 @@ from torchcaps.measures.routing_dynamics import Dynamics, DynamicsResult, LayerD
 from torchcaps.measures.symmetry import Asymmetry, SymmetryResult
 from torchcaps.network import ConvNet
 from torchcaps.train import Run, Settings
+from torchcaps.train.findings import kept
 from torchcaps.train.run import RUN
 
 from .small import capsules
@@ -64,6 +65,24 @@ def test_only_what_is_missing_is_measured(monkeypatch):
     assert len(health.card(exhibit)["rows"]) == 5
     health.card(exhibit)
     assert asked == [(exhibit.samples, ["symmetry"])]
+
+
+def test_a_run_is_measured_by_more_images_than_are_on_show_and_its_figures_are_kept(tmp_path, monkeypatch):
+    class Telling(Run):
+        def test_data(self, images=0):
+            return f"{images} test images"
+
+    exhibit, asked = capsules(), []
+    exhibit.run = Telling(exhibit.model, Settings("my/net", "mine"), exhibit.classes, (1, 4, 3), directory=tmp_path)
+
+    def inspect(model, data, what):
+        asked.append(data)
+        return {name: FOUND[name] for name in what}
+
+    monkeypatch.setattr(health, "inspect", inspect)
+    health.card(exhibit)
+    assert asked == ["500 test images"]
+    assert kept(exhibit.run) == FOUND
 
 
 def test_the_mean_of_a_run_is_kept_with_it(tmp_path, monkeypatch):
