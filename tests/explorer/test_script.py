@@ -276,6 +276,14 @@ def test_networks_keep_their_answers_apart(visit, script):
         }
 
 
+def test_a_capsule_is_followed_in_the_first_networks_tree_alone(visit):
+    page = visit.open("#" + json.dumps({"other": "two", "chosen": {"layer": 2, "type": 0}}))
+    pressed = [f".panel[data-model='{name}'] .node[aria-pressed='true']" for name in ("one", "two")]
+    page.wait_for_selector(pressed[0])
+    page.wait_for_selector(".panel[data-model='two'] .node")
+    assert [page.locator(selector).count() for selector in pressed] == [1, 0]
+
+
 def test_two_trees_are_saved_side_by_side(visit):
     page = visit.open("#" + json.dumps({"other": "two"}))
     with page.expect_download() as waiting:

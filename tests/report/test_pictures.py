@@ -110,11 +110,12 @@ def test_a_drawing_is_cut_to_its_ink_and_says_what_is_what():
 
 
 def test_a_pair_is_right_in_any_order():
-    pair = Sample(torch.zeros(1, 2, 2), ("1", "2"), (Guess("a", ("2", "1"), ()), Guess("b", ("2", "3"), ())))
-    assert [pair.right(guess) for guess in pair.guesses] == [True, False]
-    assert pair.mistakes == 1
+    told_of = {"a": ("2", "1"), "b": ("2", "3"), "c": ("1",)}
+    pair = Sample(torch.zeros(1, 2, 2), ("1", "2"), tuple(Guess(name, said, ()) for name, said in told_of.items()))
+    assert [pair.right(guess) for guess in pair.guesses] == [True, False, False]
+    assert pair.mistakes == 2
     page = told(Samples(groups=[Group("Pairs", "", [pair])]))
-    assert [text for text in page.texts["span"] if text[-1:] in ("✓", "✗")] == ["2, 1 ✓", "2, 3 ✗"]
+    assert [text for text in page.texts["span"] if text[-1:] in ("✓", "✗")] == ["2, 1 ✓", "2, 3 ✗", "1 ✗"]
 
 
 def test_parameters_of_network_and_decoder_are_counted_apart():
