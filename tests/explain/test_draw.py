@@ -93,6 +93,15 @@ def test_lines_dots_and_bars(tree, layers, ground, colours):
     assert words >= {"primary", "hidden 1", "classes", "cat", "dog", "owl"}
 
 
+def test_trees_can_be_drawn_to_one_scale(tree):
+    shades = []
+    for full in (1.0, 2.0):
+        axes = Figure().subplots()
+        assert draw_edges(axes, tree, full=full).full == full
+        shades.append([colour[3] for colour in axes.collections[0].get_colors()])
+    assert shades[0] == pytest.approx([2 * shade for shade in shades[1]])
+
+
 def test_a_pair_says_how_much_it_differs():
     images = torch.rand(2, *IMAGE)
     trees = parse_trees(convolutional(), images)

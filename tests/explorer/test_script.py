@@ -161,6 +161,11 @@ def test_one_network_is_explored(visit, script):
     slide(page, "[data-dim='1']", 0.4)
     assert page.locator(".dimension output").all_inner_texts() == ["0.25", "-0.10"]
     assert script.questions[-1]["deltas"] == [0, 0.4]
+    # Another capsule has its sliders at rest.
+    page.select_option("#label", "1")
+    page.wait_for_function("() => document.querySelector('#capsule strong').textContent === 'class bee'")
+    assert [page.locator(f"[data-dim='{k}']").input_value() for k in (0, 1)] == ["0", "0"]
+    assert script.questions[-1]["deltas"] == [0, 0]
     # Before the first test image comes the last; a click on the sheet picks what is there.
     page.click("#previous")
     page.wait_for_function("() => document.querySelector('#which').textContent.startsWith('test image 43 of 43: ant')")

@@ -71,3 +71,13 @@ def test_each_file_gets_its_own_answer(run, files, monkeypatch):
         assert strongest(answer) == pytest.approx(torch.cat(most).tolist(), rel=1e-4)
         seen.add(tuple(round(value, 5) for value in strongest(answer)))
     assert len(seen) == 5, "pictures whose explanations are the same would show nothing"
+
+
+def test_files_of_which_none_can_be_read_get_their_errors(run, files, monkeypatch):
+    """Alone, and after a batch that was full."""
+    monkeypatch.setattr("torchcaps.train.predict.BATCH", 2)
+    bad, first, missing, second = files[:4]
+    for asked, wanted in (([bad, missing], [True, True]), ([first, second, bad, missing], [False, False, True, True])):
+        answers = list(predict(run, asked))
+        assert [answer["file"] for answer in answers] == list(map(str, asked))
+        assert ["error" in answer for answer in answers] == wanted
