@@ -97,6 +97,14 @@ def test_the_card_of_a_network(targets, said):
     assert ["alarm" in words for words in cards] == [False, True, False, targets < 2]
 
 
+@pytest.mark.parametrize(("count", "cells"), [(40, 40), (41, 0)])
+def test_a_matrix_has_forty_classes_at_most(count, cells):
+    classes = tuple(f"class {k}" for k in range(count))
+    matrix = tuple(tuple(int(j == k) for j in range(count)) for k in range(count))
+    [(_, _, made)] = Confusion(networks=[("net", counted(count, count, (1,) * count, matrix, classes))]).matrices
+    assert [len(row.cells) for row in made] == [cells] * count
+
+
 def test_confusions_are_each_networks_own_and_rows_stay_with_their_class():
     first = counted(2, 4, (2, 0, 2), ((1, 0, 1), (0, 0, 0), (1, 0, 1)), ("a", "b", "c"))
     second = counted(3, 6, (2, 0, 4), ((0, 2, 0), (0, 0, 0), (0, 1, 3)), ("a", "b", "c"))
