@@ -50,6 +50,12 @@ def test_at_once_each_layer_sees_the_sweep_before():
     assert [[state.pose.item() for state in states] for states in history] == [[1, 11, 21], [2, 12, 32]]
 
 
+def test_a_single_sweep_is_the_last():
+    layers = [Counter(1), Counter(1)]
+    concurrent(layers, PRIMARY, "last")
+    assert [layer.seen for layer in layers] == [[(0, None, 0, True)], [(1, None, 0, True)]]
+
+
 def test_children_that_are_the_same_are_asked_once():
     """The primary capsules by all sweeps; those above by the second, which sees them as the first left them."""
     layers = [Counter(4), Counter(4)]

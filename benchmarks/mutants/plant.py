@@ -109,7 +109,9 @@ def _run(folder: Path, work: Callable[[], int], log: Path) -> None:
 def _pytest(tests: tuple[str, ...]) -> int:
     import pytest  # it looks at the folder it is imported in
 
-    return int(pytest.main(["-x", "-p", "no:xdist", "--tb=line", "-W", "ignore::pytest.PytestWarning", *tests]))
+    # Tests first: a module whose examples are collected before anything imports it would be there twice.
+    ordered = sorted(tests, key=lambda path: path.startswith("torchcaps/"))
+    return int(pytest.main(["-x", "-p", "no:xdist", "--tb=line", "-W", "ignore::pytest.PytestWarning", *ordered]))
 
 
 def _native() -> int:

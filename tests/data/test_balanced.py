@@ -20,6 +20,7 @@ def test_every_class_that_is_there_comes_equally_often():
     own = (batch.images[:, 0, 0, 0] * 255).round().long()
     assert torch.equal(data.data.labels[own], batch.labels[:, 0]), "every image keeps its label"
     assert len(own[batch.labels[:, 0] == 0].unique()) > 20
+    assert Balanced(unequal((0, 1))).batch(torch.arange(1)).labels.tolist() == [[1]]
 
 
 def test_drawn_anew_in_every_epoch_and_all_in_the_end():
