@@ -27,9 +27,11 @@ def test_a_prior_that_is_shared_is_the_same_written_out(shared, monkeypatch):
     torch.testing.assert_close(found, votes.combine(couplings))
 
 
+@pytest.mark.parametrize("few", [0, 1 << 16], ids=["folded", "stored"])
 @pytest.mark.parametrize("asked", [False, True], ids=["prior alone", "query and prior"])
 @pytest.mark.parametrize("detach", [False, True])
-def test_couplings_that_are_constants_let_no_gradient_through_to_the_prior(asked, detach):
+def test_couplings_that_are_constants_let_no_gradient_through_to_the_prior(asked, detach, few, monkeypatch):
+    monkeypatch.setattr(stored, "TINY", few)
     layer = CapsuleLayer(CapsShape((3, 4), 2, 4), 3, 5, window=2).double()
     pose = torch.randn(2, 3, 4, 2, 4, dtype=torch.double, requires_grad=True)
     prior = torch.randn(1, 1, 1, *SIZES[3:], dtype=torch.double, requires_grad=True)

@@ -29,18 +29,18 @@ def main() -> None:
         _check(faults)
         return
     known = results()
-    settled = {name for name, line in known.items() if not (args.again and line["state"] == "survived")}
+    settled = {place for place, line in known.items() if not (args.again and line["state"] == "survived")}
     part, parts = map(int, args.part.split("/"))
     mine = chosen[part - 1 :: parts]  # before the settled ones go: parts that start at different times stay apart
-    todo = [fault for fault in mine if fault.name not in settled or known[fault.name]["tests"] != list(fault.tests)]
+    todo = [fault for fault in mine if fault.place not in settled or known[fault.place]["tests"] != list(fault.tests)]
     _try(todo, part)
     RESULTS.with_suffix(".md").write_text(table(faults, results()))
 
 
 def results() -> dict[str, dict[str, Any]]:
-    """What is known, by the names of faults; the last word counts."""
-    lines = [line for path in sorted(RESULTS.glob("*.jsonl")) for line in path.read_text().splitlines()]
-    return {line["name"]: line for line in map(json.loads, lines)}
+    """What is known, by the places of faults; the last word counts."""
+    texts = {path.stem: path.read_text().splitlines() for path in sorted(RESULTS.glob("*.jsonl"))}
+    return {f"{name}/{line['name']}": line for name, text in texts.items() for line in map(json.loads, text)}
 
 
 def _try(faults: list[Fault], part: int) -> None:

@@ -42,6 +42,11 @@ class Fault:
         """The file, and letters that stand for the change."""
         return f"{self.file}:{hashlib.sha256((self.old + '→' + self.new).encode()).hexdigest()[:8]}"
 
+    @property
+    def place(self) -> str:
+        """Its list and name: two lists may have thought of the same change."""
+        return f"{self.list}/{self.name}"
+
     def planted(self) -> str:
         """The file's text with the fault in it."""
         text = (ROOT / self.file).read_text()

@@ -111,14 +111,18 @@ def held(spy):
     return spy("torchcaps.bench.compare.hold.hold", return_value=found)
 
 
-def test_what_is_asked_for_is_arranged(arranged, held, here):
+def test_what_is_asked_for_is_arranged(arranged, held, here, spy):
+    made = spy("torchcaps.bench.executors.make_executor", return_value="an executor")
     done = compare("photos", "--models", "a/b, c/d", "--routings", "em", "--tests", "affine,pgd", "--seeds", 4,
-                   "--steps", 30, "--width", 0.5, "--image-size", 20, "--workers", 2, "--out", "out")  # fmt: skip
+                   "--steps", 30, "--width", 0.5, "--image-size", 20, "--backend", "slurm",
+                   "--workers", 2, "--out", "out")  # fmt: skip
     assert done.exit_code == 0, done.exception
     asked = {"models": ["a/b", "c/d"], "routings": ["em"], "tests": ["affine", "pgd"], "seeds": 4, "epochs": None}
     assert arranged.call_args.args == ("photos",)
     assert arranged.call_args.kwargs == {**asked, "steps": 30, "conv_width": 0.5, "image_size": 20}
     assert held.call_args.args[1].results == Path("out/results")
+    made.assert_called_once_with("slurm", 2)
+    assert held.call_args.args[2] == "an executor"
     assert done.stdout.splitlines() == ["LeNet: chen2019/lenet", "a table", "take LeNet", "The page: out/report.html"]
     assert compare("photos", "--epochs", 6).exit_code == 0
     again = arranged.call_args.kwargs

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
 from torchcaps.measures import figure
-from torchcaps.measures._axes import COLOURS, DARK, LIGHT, line_style
+from torchcaps.measures._axes import COLOURS, DARK, LIGHT, legend, line_style
 from torchcaps.measures._fit import Estimate
 from torchcaps.measures.accuracy import AccuracyResult
 from torchcaps.measures.activity import ActivityResult, LayerActivity
@@ -38,6 +39,20 @@ def test_confusions_lie_as_they_are_written():
         ((1, 1), "0.50"),
     }
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("named", "shown")
+
+
+def test_a_word_stands_in_the_middle_of_a_picture_without_anything_to_show():
+    page = Figure()
+    axes = page.subplots()
+    legend(axes)
+    page.draw_without_rendering()
+    [word] = axes.texts
+    frame, found = axes.get_window_extent(), word.get_window_extent()
+    assert word.get_text() == "nothing to show"
+    for low, high in (("x0", "x1"), ("y0", "y1")):
+        assert getattr(found, low) + getattr(found, high) == pytest.approx(
+            getattr(frame, low) + getattr(frame, high), abs=4
+        )
 
 
 def test_confusions_have_the_same_colours_in_every_picture():

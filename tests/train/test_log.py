@@ -44,6 +44,17 @@ def test_the_speed_is_that_of_all_images_since_it_began(monkeypatch):
         assert log.rate() == pytest.approx(80 / 4)
 
 
+def test_the_bar_says_something_new_five_times_a_second(monkeypatch):
+    now, told = SimpleNamespace(seconds=100.0), []
+    monkeypatch.setattr("torchcaps.train.log.time", SimpleNamespace(perf_counter=lambda: now.seconds))
+    with Log(None, 4, quiet=True, speaks=True) as log:
+        for now.seconds, loss in ((100.0, 0.5), (100.1, 0.4), (100.3, 0.3)):
+            log.step(1, 8, {**VALUES, "loss": loss})
+            told.append(log.progress.tasks[0].description)
+    assert ["loss 0.5" in text for text in told] == [True, True, False]
+    assert "loss 0.3" in told[2]
+
+
 def test_lines_after_a_step_are_forgotten_with_a_torn_one(tmp_path):
     forget_after(tmp_path, 2)
     assert not (tmp_path / LOG).exists()
