@@ -124,6 +124,11 @@ def test_white_is_white():
     assert drawn_by(Painted(235), per_class=1).images[:, 0, 0, 0].tolist() == [235, 245, 255]
 
 
+def test_shades_are_the_nearest_of_256():
+    for shade, wanted in ((100.4, 100), (100.6, 101)):
+        assert drawn_by(Painted(shade), per_class=1).images[0, 0, 0, 0] == wanted
+
+
 @pytest.mark.parametrize("each", [1, 2])
 def test_the_sheet_has_each_image_at_its_epoch_and_class(each):
     axes = Figure().add_subplot()

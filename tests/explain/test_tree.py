@@ -100,6 +100,14 @@ def test_a_capsule_of_small_activation_is_dead():
     assert first.node(1, (1, 0, 2)).dead
 
 
+def test_how_small_can_be_said_for_images_too():
+    net, images = convolutional(), torch.rand(2, *IMAGE)
+    trees = parse_trees(net, images, eps=0.3)
+    assert trees == grow(Structure.of(net), infer(net, images, record="last"), eps=0.3)
+    dead = torch.cat([layer.flatten() for tree in trees for layer in tree.dead])
+    assert 0 < dead.sum() < len(dead)
+
+
 def test_without_activations_the_length_tells_and_nothing_is_dead():
     net = create_model("tsai2020/inverted_simple", width=0.06, image_size=28, in_chans=1)
     images = torch.rand(1, 1, 28, 28)

@@ -37,6 +37,10 @@ def test_the_spread_margin_is_annealed():
     assert margins == [0.2, 0.2, 0.55, 0.55, 0.375, 0.9, 0.9]
 
 
+def test_images_that_show_no_class_have_no_target():
+    assert multi_hot(torch.zeros(2, 0, dtype=torch.long), 3).tolist() == [[0.0] * 3] * 2
+
+
 def test_cross_entropies():
     scores, labels = torch.randn(4, 5), torch.tensor([0, 2, 4, 1])
     expected = -scores.log_softmax(-1)[torch.arange(4), labels].mean()

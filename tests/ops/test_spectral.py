@@ -305,6 +305,9 @@ def test_it_can_be_turned_off(monkeypatch):
     assert "spectral" in name()
     with spectral.directly():
         assert "spectral" not in name(), "what is asked for in the code counts"
+        with spectral.directly():
+            pass
+        assert "spectral" not in name(), "the inner block ended, not the outer one"
     monkeypatch.setenv("TORCHCAPS_SPECTRAL", "0")
     assert "spectral" not in name()
     monkeypatch.setenv("TORCHCAPS_SPECTRAL", "yes")
@@ -359,6 +362,12 @@ def test_a_kernel_that_is_short_along_either_axis_is_not_transformed(kernel):
     for uses in (TRAIN, INFER, KEPT):
         assert transform(CAPSNET._replace(kernel=kernel), uses) is None
         assert transform(CAPSNET._replace(kernel=kernel), uses, forced=True) is None
+
+
+def test_spectra_of_twice_as_many_bytes_are_of_smaller_transforms():
+    """256 to 256 channels at 10×10: 148 MB in single precision, 296 in double, of 256 that are allowed."""
+    assert [transform(CAPSNET, TRAIN, bytes_) for bytes_ in (4, 8)] == [(10, 10), (7, 10)]
+    assert transform(CAPSNET, TRAIN, 8, forced=True) == (10, 10)
 
 
 def test_costs_are_told_of_the_output_that_torch_gives():

@@ -18,6 +18,8 @@ def test_points_and_ticks_of_a_chart():
     assert made.lines == [[(LEFT, LOW), (MIDDLE, HIGH), (RIGHT, HALF)], [(LEFT, LOW), (RIGHT, HALF)]]
     assert [(tick.at, tick.text) for tick in made.y] == [(LOW, "0 %"), (HALF, "50 %"), (HIGH, "100 %")]
     assert [(tick.at, tick.text) for tick in made.x] == [(LEFT, "1"), (MIDDLE, "2"), (RIGHT, "3")]
+    assert (made.left, made.right, made.top, made.bottom) == (LEFT - 8, RIGHT + 8, HIGH, LOW)
+    assert (made.width, made.height) == (420, 260)
 
 
 def test_on_a_logarithmic_axis_factors_are_steps():

@@ -72,6 +72,8 @@ def test_a_picture_has_the_pixels_of_its_image():
     assert np.array_equal(found[..., 0], [[0, 0, 255], [102, 0, 0]])
     colours = torch.tensor([[[1.0]], [[0.2]], [[0.0]]])
     assert pixels(png(colours)).tolist() == [[[255, 51, 0]]]
+    beyond = torch.tensor([-0.5, 1.5, torch.nan]).reshape(1, 1, 3)
+    assert pixels(png(beyond))[0, :, 0].tolist() == [0, 255, 0]
 
 
 def test_a_strip_runs_from_left_to_right():
