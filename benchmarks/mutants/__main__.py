@@ -47,7 +47,7 @@ def _try(faults: list[Fault], part: int) -> None:
     preload()
     copy, sound = Copy(ROOT / "build" / "mutants" / str(part)), set[tuple[str, ...]]()
     for number, fault in enumerate(faults, 1):
-        # Together and in this order: each alone may pass where they do not side by side.
+        # Together: each alone may pass where they do not side by side.
         if fault.tests not in sound and (before := copy.test(fault.tests)).state != "survived":
             raise SystemExit(f"without any fault {' '.join(fault.tests)} fails at {before.by}: mend that first")
         sound.add(fault.tests)
