@@ -29,7 +29,7 @@ def test_weights_that_find_no_room_are_told_with_what_is_safe(tmp_path, monkeypa
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(fitting, "keep_weights", full)
+    monkeypatch.setattr(fitting, "keep_final", full)
     with pytest.raises(OSError, match=r"the folder model could not be saved .*No space.* is whole: .*--resume"):
         fit(linear(), Separable(), out=tmp_path / "run", epochs=1, quiet=True, validation=0.0)
 

@@ -49,7 +49,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_run_that_was_edited_is_refused(run, change):
-    """By its own checksum; with that made anew, by the checkpoint; without one, by the weights."""
+    """By its own checksum; with that made anew, by the final network; without it, by the checkpoint."""
     edit(run / RUN, CHANGES[change], seal=False)
     with pytest.raises(ValueError, match=r"run\.json cannot be read: it was changed after it was written"):
         load_run(run)
@@ -57,7 +57,7 @@ def test_a_run_that_was_edited_is_refused(run, change):
     for _ in range(2):
         with pytest.raises(ValueError, match=r"run\.json does not belong to the weights beside it: .* was .*, now "):
             load_run(run)
-        shutil.rmtree(run / CHECKPOINTS, ignore_errors=True)
+        shutil.rmtree(run / MODEL, ignore_errors=True)
 
 
 ABSURD = {
@@ -92,6 +92,11 @@ def test_a_run_that_was_edited_in_every_place_is_refused(named, case, tmp_path, 
     shutil.copytree(named, folder, ignore=shutil.ignore_patterns(CHECKPOINTS))
     edit(folder / RUN, lambda facts: change(facts, facts["settings"]["options"]), seal=True)
     edit(folder / MODEL / "config.json", lambda facts: change(facts, facts["options"]), seal=True)
+    edit(
+        folder / MODEL / "config.json",
+        lambda facts: change(facts, facts["training"]["settings"]["options"]),
+        seal=True,
+    )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(ValueError, match=message):
         load_run(folder)
@@ -123,6 +128,7 @@ def test_a_checkpoint_that_is_not_complete_is_refused(named, part, tmp_path):
     found, _ = checkpoint.newest(folder / CHECKPOINTS)
     record = {name: value for name, value in found.record.items() if name != part}
     checkpoint.save(folder / CHECKPOINTS, 99, Checkpoint(record, found.tensors))
+    shutil.rmtree(folder / MODEL)  # it has not ended
     for act in (lambda: load_run(folder), lambda: fit(NAME, "glyphs", images=40, out=folder, resume=True, **ALL)):
         with pytest.raises(ValueError, match=f"holds a checkpoint that is not complete: it has no {part}"):
             act()
@@ -171,6 +177,7 @@ def test_weights_that_are_no_numbers_are_refused(run, what, value):
     name = next(name for name in names if ("running_mean" in name) == (what == "buffer"))
     found.tensors[name].view(-1)[0] = value
     checkpoint.save(run / CHECKPOINTS, found.record["step"] + 1, Checkpoint(found.record, found.tensors))
+    shutil.rmtree(run / MODEL)  # it has not ended
     if what == "buffer" and value == float("inf"):
         assert load_run(run).history, "a mask may hold infinity"
         return

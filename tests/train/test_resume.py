@@ -1,5 +1,6 @@
 """A training that was stopped, in whatever way and wherever, ends as if it had not been, to the last bit."""
 
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from torchcaps.train.checkpoint import Checkpoint
 from torchcaps.train.log import LOG
 from torchcaps.train.loop import Training
 from torchcaps.train.resume import begin_or_resume, otherwise, with_rule_of
-from torchcaps.train.run import CHECKPOINTS, Facts, write_run
+from torchcaps.train.run import CHECKPOINTS, MODEL, Facts, write_run
 from torchcaps.train.settings import Settings
 
 
@@ -104,6 +105,7 @@ def test_a_damaged_last_checkpoint_costs_only_time(tmp_path, glyphs, capsys):
         fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / name, quiet=True, **settings)
     last = checkpoint.listed(tmp_path / "fire" / CHECKPOINTS)[-1]
     last.write_bytes(last.read_bytes()[:-1])
+    shutil.rmtree(tmp_path / "fire" / MODEL)  # it was killed before its end
     fit("mitterreiter2023/capsnet", glyphs, out=tmp_path / "fire", resume=True, **settings)
     assert "passed over" in capsys.readouterr().err
     assert differences(tmp_path / "peace", tmp_path / "fire") == []

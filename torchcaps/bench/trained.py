@@ -11,6 +11,7 @@ from torchcaps.bench.place import Place
 from torchcaps.bench.subject import Trained
 from torchcaps.data import DataUnavailableError
 from torchcaps.models import from_pretrained
+from torchcaps.network import CONFIG
 from torchcaps.train import checkpoint, fit
 from torchcaps.train.allocator import keep_freed_memory
 from torchcaps.train.run import CHECKPOINTS, MODEL
@@ -62,6 +63,7 @@ def _train_and_store(training: Training, place: Place, folder: Path) -> None:
 def _train(training: Training, folder: Path) -> dict[str, Any]:
     """Go on from the last checkpoint, if there is one, to the end."""
     keep_freed_memory()
+    (folder / MODEL / CONFIG).unlink(missing_ok=True)  # the callbacks' state is needed too, which a checkpoint holds
     run = fit(**training.settings.to_json(), out=folder, resume=True, quiet=True)
     target, last = training.settings.until_accuracy, run.history[-1]
     kept, _ = checkpoint.newest(folder / CHECKPOINTS)

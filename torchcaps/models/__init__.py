@@ -4,7 +4,7 @@ from torchcaps.models import _catalogue, chen2019, gu2021, mitterreiter2023, pee
 from torchcaps.models._cost import multiply_adds
 from torchcaps.models._match import count_parameters, match_parameters
 from torchcaps.models._options import MOST_PIXELS, options_of
-from torchcaps.models._pretrained import BY_HAND, from_pretrained, list_pretrained, read_weights
+from torchcaps.models._pretrained import BY_HAND, from_pretrained, list_pretrained, read_config, read_weights
 from torchcaps.models._registry import Card, card, create_model, list_models, model_info
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "multiply_adds",
     "options_of",
     "peer2021",
+    "read_config",
     "read_weights",
     "tsai2020",
 ]

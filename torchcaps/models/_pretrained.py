@@ -53,7 +53,7 @@ def read_weights(directory: str | Path) -> tuple[dict[str, Any], dict[str, Tenso
     >>> config["name"]
     'peer2021/sign'
     """
-    config = _config(Path(directory) / CONFIG)
+    config = read_config(directory)
     path = Path(directory) / WEIGHTS
     data = _read(path)
     if hashlib.sha256(data).hexdigest() != config["sha256"]:
@@ -64,6 +64,15 @@ def read_weights(directory: str | Path) -> tuple[dict[str, Any], dict[str, Tenso
         return config, load(data)
     except SafetensorError as error:
         raise ValueError(f"{path} is not a safetensors file: {error}") from error
+
+
+def read_config(directory: str | Path) -> dict[str, Any]:
+    """What stands beside the weights, checked: name and options of a network, and what else was noted of it.
+
+    >>> read_config(SHIPPED / "peer2021--sign")["name"]
+    'peer2021/sign'
+    """
+    return _config(Path(directory) / CONFIG)
 
 
 def list_pretrained() -> list[str]:

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +15,11 @@ from torch import Tensor
 
 from torchcaps._version import __version__
 from torchcaps.train.migrate import FORMAT, migrated
+from torchcaps.train.stamps import forget, remember, stamp, unchanged
 
 AT_LEAST = 2  # while a training goes on: the last one may be damaged
 NEEDED = {"settings": dict, "step": int, "history": list, "sums": dict, "optimiser": list, "images": int}
-ENDING, UNFINISHED = ".safetensors", ".part"
+ENDING, UNFINISHED, ASIDE = ".safetensors", ".part", ".damaged"
 
 
 class Checkpoint(NamedTuple):
@@ -27,7 +30,7 @@ class Checkpoint(NamedTuple):
 
 
 def save(folder: Path, step: int, checkpoint: Checkpoint, *, keep: int = AT_LEAST) -> Path:
-    """Write under a temporary name, flush, rename, and let go of all but the last `keep`, two at least."""
+    """Write under a temporary name, flush, rename, and let go of all but the last `keep` whole ones, two at least."""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"step-{step:09d}{ENDING}"
     unfinished = target.with_suffix(UNFINISHED)
@@ -43,16 +46,72 @@ def save(folder: Path, step: int, checkpoint: Checkpoint, *, keep: int = AT_LEAS
         raise lost(folder, target.name, error) from error
     finally:
         unfinished.unlink(missing_ok=True)
+    remember(target, stamp(target))
     # A later one is damaged: it does not count.
-    for old in [path for path in listed(folder) if path <= target][: -max(keep, AT_LEAST)]:
-        old.unlink(missing_ok=True)
+    _let_go(folder, [path for path in listed(folder) if path <= target], max(keep, AT_LEAST), is_whole)
     return target
 
 
-def prune(folder: Path, keep: int) -> None:
-    """Let go of all but the last."""
-    for old in listed(folder)[:-keep]:
-        old.unlink(missing_ok=True)
+def prune(folder: Path, keep: int) -> list[str]:
+    """Let go of all but the last that are whole; a line for each that is newer than one of these, and damaged.
+
+    What it relies on is read again to the last bit, and nothing is when there are no more than `keep`.
+    """
+    problems: list[str] = []
+
+    def whole(path: Path) -> bool:
+        try:
+            load(path)
+        except (ValueError, OSError) as error:
+            problems.append(str(error))
+            return False
+        return True
+
+    paths = listed(folder)
+    if len(paths) > keep:
+        _let_go(folder, paths, keep, whole)
+    return problems
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a checkpoint can be read, as far as this process does not know it already."""
+    if unchanged(path):
+        return True
+    try:
+        load(path)
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def last_whole(folder: Path) -> Path | None:
+    """The newest checkpoint that is not damaged."""
+    return next(filter(is_whole, reversed(listed(folder))), None)
+
+
+def set_aside(paths: Iterable[Path]) -> None:
+    """Give damaged checkpoints a name under which none is looked for; later saves let go of them as of any old one."""
+    for path in paths:
+        with suppress(OSError):  # it is named anyhow
+            path.replace(path.with_suffix(ASIDE))
+
+
+def _let_go(folder: Path, paths: list[Path], keep: int, whole: Callable[[Path], bool]) -> None:
+    """Of these, oldest first, everything that is older than the last `keep` whole ones."""
+    found = 0
+    for path in reversed(paths):
+        if found < keep:
+            found += whole(path)
+            oldest = path
+            continue
+        with suppress(OSError):  # a folder of that name is not ours
+            path.unlink(missing_ok=True)
+        forget(path)
+    if found == keep:
+        for path in folder.glob(f"step-*{ASIDE}"):
+            if path.stem < oldest.stem:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
 
 
 def step_of(path: Path) -> int:
@@ -72,6 +131,7 @@ def listed(folder: Path) -> list[Path]:
 def load(path: Path) -> Checkpoint:
     """A checkpoint, checked to the last bit. Nothing is ever unpickled, so a foreign file can do no harm."""
     try:
+        seen = stamp(path)
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -84,18 +144,25 @@ def load(path: Path) -> Checkpoint:
     record = _record(path, header["torchcaps"])
     if header.get("sha256") != _digest(header["torchcaps"], tensors):
         raise ValueError(f"{path} is damaged: its checksum differs from the one it was saved with")
+    remember(path, seen)
     return Checkpoint(record, tensors)
 
 
 def newest(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     """The last checkpoint that can be read, if any, and a line for each later one that cannot."""
-    problems: list[str] = []
+    found, damaged = search(folder)
+    return found, list(damaged.values())
+
+
+def search(folder: Path) -> tuple[Checkpoint | None, dict[Path, str]]:
+    """As `newest`, with the file that each line is about."""
+    damaged: dict[Path, str] = {}
     for path in reversed(listed(folder)):
         try:
-            return load(path), problems
+            return load(path), damaged
         except (ValueError, OSError) as error:
-            problems.append(str(error))
-    return None, problems
+            damaged[path] = str(error)
+    return None, damaged
 
 
 def check_complete(folder: Path, checkpoint: Checkpoint) -> None:
@@ -169,6 +236,6 @@ def _flush(path: Path) -> None:
 
 def lost(folder: Path, name: str, error: Exception) -> OSError:
     """What to raise when a file could not be written: what is still there, and what to do."""
-    kept = listed(folder)
-    rest = f"the checkpoint before it is whole: {kept[-1]}" if kept else "there is no earlier checkpoint"
+    kept = last_whole(folder)
+    rest = f"the checkpoint before it is whole: {kept}" if kept else "there is no earlier checkpoint"
     return OSError(f"{folder}: {name} could not be saved ({error}); {rest}. Make room and use --resume")

@@ -1,6 +1,7 @@
 """`fit`: from a model and data to a trained network, in one call."""
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,13 +21,14 @@ from torchcaps.network import Model, has_plain_recipe
 from torchcaps.train import checkpoint
 from torchcaps.train.callbacks import Callback
 from torchcaps.train.claim import claimed
+from torchcaps.train.final import Ending, keep_final
 from torchcaps.train.fingerprint import inventory_of, write_inventory
 from torchcaps.train.log import Log
 from torchcaps.train.loop import Training
 from torchcaps.train.own import is_own, own_images
 from torchcaps.train.processes import launched, size
 from torchcaps.train.resume import begin_or_resume, otherwise, with_rule_of
-from torchcaps.train.run import CHECKPOINTS, MODEL, Facts, Run, dressed, keep_weights, write_run
+from torchcaps.train.run import CHECKPOINTS, MODEL, Facts, Run, dressed, write_run
 from torchcaps.train.settings import CUSTOM, Settings
 from torchcaps.train.splits import Splits, load_splits
 from torchcaps.train.stopping import stoppable
@@ -140,11 +142,11 @@ def _train(
 ) -> Run:
     fabric, settings, data = training.fabric, training.settings, training.splits.train
     facts = Facts(settings, data.classes, data.image_shape, _recipe(training), _made_with(fabric))
-    remarks: list[str] = []
+    remarks, damage = list[str](), list[str]()
     if folder is not None:
         inventory = inventory_of(settings, own, data)
-        problems = begin_or_resume(training, folder, inventory, resume=resume)
-        remarks = [f"passed over: {problem}" for problem in problems] + otherwise(folder, settings, facts.made_with)
+        damage = begin_or_resume(training, folder, inventory, resume=resume)
+        remarks = [*damage, *otherwise(folder, settings, facts.made_with)]
         if fabric.is_global_zero:
             write_run(folder, facts)
             write_inventory(folder, inventory)
@@ -153,16 +155,19 @@ def _train(
     with Log(folder, training.total, quiet=quiet, speaks=fabric.is_global_zero, tensorboard=tensorboard) as log:
         for line in said:
             log.say(line)
+        if damage and quiet and fabric.is_global_zero:
+            warnings.warn("; ".join(damage), stacklevel=3)
         log.resumed(training.step)
         with stoppable(training.folder):
             training.run(log)
     network = training.model.eval()
     if folder is not None and fabric.is_global_zero:
         try:
-            keep_weights(network, folder, facts)
+            keep_final(network, folder / MODEL, facts, Ending(settings, training.history, len(data)))
         except (OSError, SafetensorError) as error:
             raise checkpoint.lost(folder / CHECKPOINTS, f"the folder {MODEL}", error) from error
-        checkpoint.prune(folder / CHECKPOINTS, settings.keep)
+        for problem in checkpoint.prune(folder / CHECKPOINTS, settings.keep):
+            warnings.warn(f"not counted among the checkpoints to keep: {problem}", stacklevel=3)
     fabric.barrier()
     return Run(network, settings, data.classes, data.image_shape, training.history, folder, facts.made_with)
 

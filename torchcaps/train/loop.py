@@ -17,6 +17,7 @@ from torchcaps.network import Model
 from torchcaps.train import checkpoint
 from torchcaps.train.callbacks import Callback, Watchers
 from torchcaps.train.checkpoint import Checkpoint
+from torchcaps.train.final import Final
 from torchcaps.train.learning_rate import SCHEDULES
 from torchcaps.train.log import Log
 from torchcaps.train.near import near, sent
@@ -209,17 +210,29 @@ class Training:
 
     def restore(self, found: Checkpoint) -> None:
         """Go back to a checkpoint."""
-        data, before = self.splits.train, found.record
-        if before["images"] != len(data):
+        self._check_data(found.record)
+        self.objective.model.load_state_dict(checkpoint.unpack_model(found))
+        checkpoint.unpack_optimiser(self.optimiser, found.tensors, found.record["optimiser"])
+        self.step, self.history, self.sums = (found.record[key] for key in ("step", "history", "sums"))
+        self.watchers.restore(found.record.get("callbacks", []))
+
+    def restore_final(self, final: Final) -> None:
+        """Stand at the end, with the final network; there is nothing left to train."""
+        images = {} if final.ending.images is None else {"images": final.ending.images}
+        self._check_data({**final.config, **images})
+        self.objective.model.load_state_dict(final.weights)
+        self.history = final.ending.history
+        self.step = self.history[-1]["step"]
+
+    def _check_data(self, before: dict[str, Any]) -> None:
+        """Refuse data other than it was trained on before, as far as that was noted."""
+        data = self.splits.train
+        if before.get("images", len(data)) != len(data):
             raise ValueError(f"the data has changed: it had {before['images']} training images, now {len(data)}")
         for name in ("classes", "image_shape"):
             then, now = before.get(name), list(getattr(data, name))
             if then not in (None, now):
                 raise ValueError(f"the data has changed: its {name} was {then}, now {now}")
-        self.objective.model.load_state_dict(checkpoint.unpack_model(found))
-        checkpoint.unpack_optimiser(self.optimiser, found.tensors, found.record["optimiser"])
-        self.step, self.history, self.sums = (found.record[key] for key in ("step", "history", "sums"))
-        self.watchers.restore(found.record.get("callbacks", []))
 
     def _due(self, every: int | None) -> bool:
         return every is not None and self.step % every == 0

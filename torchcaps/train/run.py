@@ -11,17 +11,17 @@ from torchcaps._telling import working
 from torchcaps._version import __version__
 from torchcaps.data import NAMES, Dataset, Reading
 from torchcaps.losses import make_loss
-from torchcaps.models import MOST_PIXELS, create_model, from_pretrained, read_weights
-from torchcaps.network import CONFIG, Model, has_plain_recipe, write_weights
-from torchcaps.train import checkpoint
+from torchcaps.models import MOST_PIXELS, create_model, from_pretrained
+from torchcaps.network import CONFIG, Model
 from torchcaps.train.fingerprint import changes, inventory_of
 from torchcaps.train.migrate import FORMAT, UNSEALED, migrated
 from torchcaps.train.not_finite import broken_part
 from torchcaps.train.own import is_own, own_images, trained_before
 from torchcaps.train.settings import CUSTOM, Settings
 from torchcaps.train.splits import load_own_part, load_part
+from torchcaps.train.standing import CHECKPOINTS, MODEL, RUN, standing
 
-RUN, MODEL, CHECKPOINTS = "run.json", "model", "checkpoints"
+__all__ = ["CHECKPOINTS", "MODEL", "RUN", "Facts", "Run", "dressed", "load_run", "read_run", "write_run"]
 
 
 @dataclass
@@ -121,7 +121,9 @@ def read_run(folder: Path) -> Facts:
 
 
 def load_run(directory: str | Path, model: Model | None = None) -> Run:
-    """A training that `fit` or `torchcaps train` kept; of an unfinished one, what its last checkpoint holds.
+    """A training that `fit` or `torchcaps train` kept; of an unfinished one, what its last whole checkpoint holds.
+
+    A warning names each checkpoint that is damaged and was passed over; see `torchcaps.train.standing`.
 
     >>> from tempfile import TemporaryDirectory
     >>> from torchcaps.train import fit
@@ -135,17 +137,7 @@ def load_run(directory: str | Path, model: Model | None = None) -> Run:
     """
     folder = Path(directory)
     facts = read_run(folder)
-    found, problems = checkpoint.newest(folder / CHECKPOINTS)
-    if found is not None:
-        checkpoint.check_complete(folder / CHECKPOINTS, found)
-        own = Settings.from_json(found.record["settings"])
-        _compare(folder, facts, found.record, facts.settings.differences(own))
-        weights = checkpoint.unpack_model(found)
-    elif (folder / MODEL / CONFIG).is_file():
-        config, weights = read_weights(folder / MODEL)
-        _compare(folder, facts, config, _other_recipe(facts.settings, config))
-    else:
-        raise ValueError("\n".join([f"{folder} holds no checkpoint that can be read yet", *problems]))
+    weights, history = standing(folder, facts)
     _check_fit(folder, facts)
     network = _built(folder, facts) if model is None else dressed(model, facts.settings)
     if facts.settings.precision == "64":
@@ -157,16 +149,8 @@ def load_run(directory: str | Path, model: Model | None = None) -> Run:
     broken = broken_part(network)
     if broken is not None:
         raise ValueError(f"{folder} holds a network that is of no use: {broken}")
-    history = [] if found is None else found.record["history"]
     known = facts.settings, facts.classes, facts.image_shape
     return Run(network.eval(), *known, history, folder, facts.made_with)
-
-
-def keep_weights(network: Model, folder: Path, facts: Facts) -> None:
-    """The weights on their own, beside the last checkpoint, of any network."""
-    recipe = network.recipe if has_plain_recipe(network) else {"name": CUSTOM, "options": {}}
-    seen = {"classes": list(facts.classes), "image_shape": list(facts.image_shape)}
-    write_weights(network, folder / MODEL, {**recipe, **seen})
 
 
 def dressed(model: Model, settings: Settings) -> Model:
@@ -207,21 +191,3 @@ def _check_fit(folder: Path, facts: Facts) -> None:
             before = [before, before]
         if (list(before) if name == "image_size" else before) != now:
             raise ValueError(f"{folder / RUN} does not fit its network: {name} is {before}, but it speaks of {now}")
-
-
-def _other_recipe(settings: Settings, config: dict[str, Any]) -> list[str]:
-    """How the network of the weights differs from the one that the settings name."""
-    if settings.model == CUSTOM:
-        return []
-    wanted = {"name": settings.model, "options": json.loads(json.dumps(settings.model_options))}
-    return [f"{key} was {config[key]!r}, now {wanted[key]!r}" for key in wanted if config[key] != wanted[key]]
-
-
-def _compare(folder: Path, facts: Facts, beside: dict[str, Any], changed: list[str]) -> None:
-    """Refuse a run.json that belongs to another training than what lies beside it, a checkpoint or weights."""
-    for name in ("classes", "image_shape"):
-        before, now = beside.get(name), list(getattr(facts, name))
-        if before not in (None, now):
-            changed = [*changed, f"{name} was {before}, now {now}"]
-    if changed:
-        raise ValueError(f"{folder / RUN} does not belong to the weights beside it: {'; '.join(changed)}")

@@ -58,7 +58,7 @@ def _terminate(_number: int, _frame: FrameType | None) -> None:
 
 
 def _last(checkpoints: Path) -> str:
-    kept = checkpoint.listed(checkpoints)
-    if not kept:
+    kept = checkpoint.last_whole(checkpoints)
+    if kept is None:
         return "there is no checkpoint yet, so --resume begins anew"
-    return f"the last checkpoint is of step {checkpoint.step_of(kept[-1])}"
+    return f"the last checkpoint is of step {checkpoint.step_of(kept)}"
