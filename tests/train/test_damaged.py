@@ -275,6 +275,13 @@ def test_a_save_counts_only_whole_ones(damage, tmp_path):
     assert [checkpoint.step_of(path) for path in checkpoint.listed(tmp_path)] == left
 
 
+def test_a_later_one_never_drives_out_what_was_just_written(tmp_path):
+    for step in (40, 50, 10, 20):
+        path = checkpoint.save(tmp_path, step, checkpoint.Checkpoint({"step": step}, {"model.w": torch.zeros(3)}))
+        assert path.is_file()
+    assert [checkpoint.step_of(path) for path in checkpoint.listed(tmp_path)] == [10, 20, 40, 50]
+
+
 def test_a_save_reads_nothing_that_was_not_touched(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "load", lambda path: pytest.fail(f"{path} was read"))
     for step in (1, 2, 3, 4):

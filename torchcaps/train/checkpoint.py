@@ -47,7 +47,7 @@ def save(folder: Path, step: int, checkpoint: Checkpoint, *, keep: int = AT_LEAS
     finally:
         unfinished.unlink(missing_ok=True)
     remember(target, stamp(target))
-    # A later one is damaged: it does not count.
+    # A later one does not count: what was just written stays.
     _let_go(folder, [path for path in listed(folder) if path <= target], max(keep, AT_LEAST), is_whole)
     return target
 

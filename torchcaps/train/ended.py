@@ -17,7 +17,8 @@ def unfinished(run: Run) -> str:
     told, last = run.settings, run.history[-1] if run.history else {}
     epoch, step = last.get("epoch", -1) + 1, last.get("step", 0)
     done = step >= told.steps if told.steps is not None else epoch >= told.epochs
-    if (run.directory / MODEL / CONFIG).is_file() and (is_enough(told, last) or done) and not _of_less(run):
+    enough = is_enough(told, last)
+    if (run.directory / MODEL / CONFIG).is_file() and not _of_less(run) and (enough or done):
         return ""
     aim = f"{told.steps:,} steps" if told.steps is not None else f"{told.epochs:,} epochs"
     reached = f"epoch {epoch}, step {step:,}" if last else "its first epoch"

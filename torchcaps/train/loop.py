@@ -218,16 +218,16 @@ class Training:
 
     def restore_final(self, final: Final) -> None:
         """Stand at the end, with the final network; there is nothing left to train."""
-        images = {} if final.ending.images is None else {"images": final.ending.images}
-        self._check_data({**final.config, **images})
+        images = len(self.splits.train) if final.ending.images is None else final.ending.images
+        self._check_data({**final.config, "images": images})
         self.objective.model.load_state_dict(final.weights)
         self.history = final.ending.history
         self.step = self.history[-1]["step"]
 
     def _check_data(self, before: dict[str, Any]) -> None:
-        """Refuse data other than it was trained on before, as far as that was noted."""
+        """Refuse data other than it was trained on before."""
         data = self.splits.train
-        if before.get("images", len(data)) != len(data):
+        if before["images"] != len(data):
             raise ValueError(f"the data has changed: it had {before['images']} training images, now {len(data)}")
         for name in ("classes", "image_shape"):
             then, now = before.get(name), list(getattr(data, name))
