@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filelock import FileLock
 
+from torchcaps.bench.folders import without_folders
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -21,6 +23,9 @@ ENDING, DAMAGED = ".jsonl", ".damaged"
 DONE, FAILED, UNAVAILABLE = "done", "failed", "unavailable"
 ORDER = (DONE, UNAVAILABLE, FAILED)
 """Of several results of the same job the first of these counts; of equal ones the latest."""
+
+TOLD = ("error", "trace")
+"""What an exception said, and where."""
 
 Line = dict[str, Any]
 
@@ -39,14 +44,21 @@ class Problem(NamedTuple):
 def append(path: Path, line: Mapping[str, Any]) -> None:
     """Add a result, whole and on disk when this returns; several processes may do so at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    body = json.dumps({"format": FORMAT, **line}, sort_keys=True, allow_nan=False)
-    text = json.dumps({"check": _check(body)})[:-1] + ", " + body[1:] + "\n"
+    text = as_text({"format": FORMAT, **line}) + "\n"
     with _lock(path), path.open("ab") as file:
         if file.tell() and not _ends(path):  # a process was killed while it wrote
             file.write(b"\n")
         file.write(text.encode())
         file.flush()
         os.fsync(file.fileno())
+
+
+def as_text(line: Mapping[str, Any]) -> str:
+    """A result as it is stored: errors without the machine's folders, and a checksum of the rest."""
+    told = {name: without_folders(line[name]) for name in TOLD if name in line}
+    facts = {name: value for name, value in line.items() if name != "check"}
+    body = json.dumps({**facts, **told}, sort_keys=True, allow_nan=False)
+    return json.dumps({"check": _check(body)})[:-1] + ", " + body[1:]
 
 
 def read(path: Path) -> tuple[list[Line], list[Problem]]:
