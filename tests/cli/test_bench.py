@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench.made_up import keep, line_of, share
 from tests.bench.toy import toy
 
 
@@ -50,16 +51,64 @@ def test_failed_jobs_are_an_error(states, code, held, invoke):
     assert ("2 jobs failed" in str(done.exception)) == (code == 1)
 
 
-def test_a_report_says_where_it_is(spy, invoke):
+def test_a_report_says_where_it_is(spy, invoke, here):
     write = spy("torchcaps.bench.summary.write", return_value={"a": "summary"})
+    computed = spy("torchcaps.bench.summary.computed", return_value={"b": "summary"})
     page = spy("torchcaps.bench.page.write_page", side_effect=lambda out, *_: out)
     assert invoke("bench", "report", "--results", "r").stdout == "written: r/report.html\n"
     assert page.call_args.args[2:] == ({"a": "summary"}, Path("r"))
+    computed.assert_not_called()
     assert invoke("bench", "report", "--out", "o.html").stdout == "written: o.html\n"
+    assert page.call_args.args[2:] == ({"b": "summary"}, Path("results"))
+    (here / "folder").mkdir()
+    assert invoke("bench", "report", "--out", "folder").stdout == "written: folder/report.html\n"
+    write.assert_called_once()
     write.return_value = {}
     for command in ("report", "verify"):
         done = invoke("bench", command, "--results", "none")
         assert str(done.exception) == "there are no results in none: torchcaps bench run makes some"
+
+
+@pytest.fixture
+def results(here):
+    keep(here / "results" / "cpu", [line_of(job, {"accuracy": share(90)}) for job in toy().judgings("cpu")])
+    return here / "results"
+
+
+def test_a_report_elsewhere_writes_nothing_beside_the_results(results, invoke, here):
+    assert invoke("bench", "report").exit_code == 0
+    verdicts = results / "cpu" / "verdicts.json"
+    verdicts.write_text(verdicts.read_text().replace("undecided", "reproduced"))
+    (results / "report.html").unlink()
+    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    assert invoke("bench", "report", "--out", "elsewhere/page.html").exit_code == 0
+    after = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    assert {path: after[path] for path in before} == before
+    assert after.keys() - before.keys() == {here / "elsewhere" / "page.html"}
+    assert invoke("bench", "verify", "--page", "elsewhere/page.html").exit_code == 1, "verdicts were changed"
+
+
+def test_nothing_to_verify_is_an_error(results, invoke, here):
+    (here / "empty").mkdir()
+    empty = invoke("bench", "verify", "--results", "empty")
+    assert (empty.exit_code, empty.stdout.splitlines()[0]) == (
+        1, "there are no results in empty: torchcaps bench run makes some"
+    )  # fmt: skip
+    assert invoke("bench", "report").exit_code == 0
+    assert invoke("bench", "verify").exit_code == 0
+    (results / "report.html").unlink()
+    missing = invoke("bench", "verify")
+    assert missing.exit_code == 1
+    assert missing.stdout.startswith("results/report.html is missing: torchcaps bench report --results results --out ")
+
+
+def test_pictures_that_were_not_compared_are_told(spy, invoke, here):
+    spy("torchcaps.bench.verify.verify", return_value=[])
+    drawn = spy("torchcaps.bench.page_check.drawn_elsewhere", return_value=3)
+    (here / "results").mkdir()
+    told = invoke("bench", "verify").stdout.splitlines()
+    assert told[1:] == ["3 pictures of the page were drawn by another version of Matplotlib: they were not compared"]
+    assert drawn.call_args.args == (Path("results/report.html"),)
 
 
 def test_differences_and_gaps_are_errors(spy, invoke, here):

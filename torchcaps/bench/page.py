@@ -72,16 +72,25 @@ def write_page(
         made: the summaries by scale, see `summary.write`.
         root: the folder of the results, for what pictures need.
     """
-    best = shown(made)
-    known = {scale: store.results(root / scale)[0] for scale in made}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(page_of(artefacts, shown(made), root), encoding="utf-8")
+    return target
+
+
+def page_of(artefacts: Sequence[Artefact], best: Mapping[str, Summary], root: Path) -> str:
+    """The report as text.
+
+    Args:
+        best: the summary to show of each artefact, see `shown`.
+        root: the folder of the results, for what pictures need.
+    """
+    known = {scale: store.results(root / scale)[0] for scale in SCALES}
     entries = [
         Entry(best[artefact.id], _pictures(artefact, best[artefact.id]["scale"], known))
         for artefact in artefacts
         if artefact.id in best
     ]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(render(entries, len(artefacts)), encoding="utf-8")
-    return target
+    return render(entries, len(artefacts))
 
 
 def render(entries: Sequence[Entry], artefacts: int) -> str:
@@ -109,9 +118,9 @@ def render(entries: Sequence[Entry], artefacts: int) -> str:
 
 
 def embedded(page: str) -> dict[str, Summary]:
-    """The data that a page was made from."""
-    begin = page.index(DATA) + len(DATA)
-    found: dict[str, Summary] = json.loads(page[begin : page.index("</script>", begin)])
+    """The data that a page was made from; a page without them is a ValueError."""
+    _, _, behind = page.partition(DATA)
+    found: dict[str, Summary] = json.loads(behind.partition("</script>")[0])
     return found
 
 

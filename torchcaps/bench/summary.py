@@ -67,23 +67,39 @@ def summaries(artefacts: Sequence[Artefact], scale: Scale, folder: Path) -> tupl
     return {one.artefact.id: summary(one) for one in found if one.lines or one.failed}, list(map(str, problems))
 
 
+def computed(artefacts: Sequence[Artefact], root: Path) -> dict[Scale, dict[str, Summary]]:
+    """The summaries of every scale that has results, and nothing written."""
+    made = {scale: summaries(artefacts, scale, root / scale)[0] for scale in SCALES}
+    return {scale: found for scale, found in made.items() if found}
+
+
 def write(artefacts: Sequence[Artefact], root: Path) -> dict[Scale, dict[str, Summary]]:
-    """Compute the summaries of every scale that has results, and store them beside the results."""
-    made: dict[Scale, dict[str, Summary]] = {}
-    for scale in SCALES:
-        found, _ = summaries(artefacts, scale, root / scale)
-        if found:
-            made[scale] = found
+    """Compute the summaries of every scale that has results, and store beside the results those that differ."""
+    made = computed(artefacts, root)
+    for scale, found in made.items():
+        if not _is_stored(root, scale, found):
             unfinished = root / scale / f"{VERDICTS}.part"
             unfinished.write_text(json.dumps(found, indent=1) + "\n")
             unfinished.replace(root / scale / VERDICTS)
     return made
 
 
+def _is_stored(root: Path, scale: Scale, found: Mapping[str, Summary]) -> bool:
+    """Whether the same is stored already, but for how processors add."""
+    try:
+        return not differences(stored(root, scale), found)
+    except ValueError:  # what cannot be read is written again
+        return False
+
+
 def stored(root: Path, scale: Scale) -> dict[str, Summary]:
     """The summaries that were stored for a scale."""
     path = root / scale / VERDICTS
-    return json.loads(path.read_text()) if path.is_file() else {}
+    try:
+        found: dict[str, Summary] = json.loads(path.read_text()) if path.is_file() else {}
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}: torchcaps bench report writes it again") from None
+    return found
 
 
 def differences(before: Any, now: Any, where: str = "") -> list[str]:
@@ -94,15 +110,17 @@ def differences(before: Any, now: Any, where: str = "") -> list[str]:
     """
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         keys = [*before, *(key for key in now if key not in before)]
-        return [d for key in keys for d in differences(before.get(key), now.get(key), f"{where}.{key}".lstrip("."))]
+        lone = [key for key in keys if (key in before) != (key in now) and before.get(key) is now.get(key)]
+        found = [d for key in keys for d in differences(before.get(key), now.get(key), f"{where}.{key}".lstrip("."))]
+        return [*(f"{where}.{key} stands on one side alone".lstrip(".") for key in lone), *found]
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         return [d for k, pair in enumerate(zip(before, now, strict=True)) for d in differences(*pair, f"{where}.{k}")]
     if isinstance(before, float | int) and isinstance(now, float | int) and math.isclose(before, now, rel_tol=CLOSE):
         return []
-    return [] if before == now else [f"{where}: stored {_short(before)}, computed {_short(now)}"]
+    return [] if before == now else [f"{where}: stored {short(before)}, computed {short(now)}"]
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
     """A line of it: an artefact that is not stored at all would fill a page."""
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

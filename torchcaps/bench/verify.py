@@ -1,4 +1,4 @@
-"""Everything shown, computed again from the stored results: verdicts, tables, and the data inside the page."""
+"""Everything shown, computed again from the stored results: verdicts, tables, and the whole page."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,8 +7,9 @@ from typing import Any
 from torchcaps.bench import store
 from torchcaps.bench.artefact import SCALES, Artefact, Scale
 from torchcaps.bench.gather import UNAVAILABLE
-from torchcaps.bench.page import embedded, shown
-from torchcaps.bench.summary import Summary, differences, stored, summaries
+from torchcaps.bench.page import embedded, page_of, shown
+from torchcaps.bench.page_check import page_differences
+from torchcaps.bench.summary import VERDICTS, Summary, differences, stored, summaries
 from torchcaps.bench.verdict import CUT
 
 
@@ -34,17 +35,54 @@ def _excused(claim: Mapping[str, Any]) -> bool:
 def verify(artefacts: Sequence[Artefact], root: Path, page: Path | None = None) -> list[str]:
     """A line for every difference between what is stored or shown and what the results say; none if all is well.
 
+    That there is nothing to compare is a line too: no results, no verdicts, no page.
+
     Args:
         root: the folder of the results, with a folder for each scale.
-        page: a report that was made from them.
+        page: a report that was made from them; it is rendered again. None if there is none to compare.
     """
     found, made = list[str](), dict[Scale, dict[str, Summary]]()
     for scale in SCALES:
         computed, problems = summaries(artefacts, scale, root / scale)
         found += [f"damaged: {problem}" for problem in problems]
-        found += differences(stored(root, scale), computed, scale)
+        found += _of_scale(root, scale, computed)
         if computed:
             made[scale] = computed
-    if page is not None and page.is_file():
-        found += differences(embedded(page.read_text(encoding="utf-8")), shown(made), page.name)
-    return found
+    if not made and not found:
+        found.append(f"there are no results in {root}: torchcaps bench run makes some")
+    return found if page is None else [*found, *_of_page(page, artefacts, made, root)]
+
+
+def _of_scale(root: Path, scale: Scale, computed: Mapping[str, Summary]) -> list[str]:
+    """How the stored verdicts of a scale differ from computed ones."""
+    folder = root / scale
+    if not computed:
+        lost = f"{scale}: {folder} holds no results: bring its lines back, or delete it and run torchcaps bench run"
+        return [lost] if folder.is_dir() else []
+    if not (folder / VERDICTS).is_file():
+        return [f"{scale}: {folder / VERDICTS} is missing: torchcaps bench report writes it"]
+    try:
+        return differences(stored(root, scale), computed, scale)
+    except ValueError as error:
+        return [str(error)]
+
+
+def _of_page(
+    page: Path, artefacts: Sequence[Artefact], made: Mapping[Scale, Mapping[str, Summary]], root: Path
+) -> list[str]:
+    """How a page differs from the results: first its data, then everything on it from the same page rendered again.
+
+    It is rendered from its own data, which are those of the results but for how processors add: rounded numbers are the
+    same to the letter.
+    """
+    again = f"torchcaps bench report --results {root} --out {page} writes it again"
+    if not page.is_file():
+        return [f"{page} is missing: {again}"]
+    try:
+        wrong = differences(embedded(page.read_text(encoding="utf-8")), shown(made), page.name)
+    except ValueError as error:
+        return [f"{page} has no data that can be read ({error}): {again}"]
+    if wrong:
+        return wrong
+    text = page.read_text(encoding="utf-8")
+    return [f"{page.name}, {line}" for line in page_differences(text, page_of(artefacts, embedded(text), root))]

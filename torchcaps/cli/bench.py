@@ -76,16 +76,23 @@ def run(
 
 @app.command()
 def report(
-    out: Annotated[Path | None, typer.Option(help="Where the page goes; beside the results if not given.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file or folder for the page, and nothing else is written; beside the results if not given."
+        ),
+    ] = None,
     results: Results = RESULTS,
 ) -> None:
     """Judge every claim by the stored results, and write one page about all of them."""
     from torchcaps.bench.page import write_page
-    from torchcaps.bench.summary import write
+    from torchcaps.bench.summary import computed, write
 
-    made = write(_all(), results)
+    made = (computed if out else write)(_all(), results)
     if not made:
         raise ValueError(f"there are no results in {results}: torchcaps bench run makes some")
+    if out and out.is_dir():
+        out /= PAGE
     typer.echo(f"written: {write_page(out or results / PAGE, _all(), made, results)}")
 
 
@@ -97,7 +104,8 @@ def verify(
     ] = None,
     results: Results = RESULTS,
 ) -> None:
-    """Compute every verdict and table again from the stored results; any difference is an error."""
+    """Compute every verdict, every table and the page again from the stored results; any difference is an error."""
+    from torchcaps.bench.page_check import drawn_elsewhere
     from torchcaps.bench.verify import gaps
     from torchcaps.bench.verify import verify as verify_bench
 
@@ -110,6 +118,8 @@ def verify(
     if found:
         raise ValueError(f"{len(found)} differences from what the results say, or gaps")
     typer.echo("every verdict and every table is what the results say")
+    if others := drawn_elsewhere(page or results / PAGE):
+        typer.echo(f"{others} pictures of the page were drawn by another version of Matplotlib: they were not compared")
 
 
 def _all() -> "list[Artefact]":
