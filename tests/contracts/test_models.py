@@ -1,9 +1,11 @@
 """What every model promises: its paper's input and any other, any routing, and the way to disk."""
 
+import copy
 import inspect
 
 import pytest
 import torch
+from einops import rearrange
 
 from torchcaps.losses import ReconstructionLoss, multi_hot
 from torchcaps.models import card, create_model, from_pretrained, list_models
@@ -11,6 +13,12 @@ from torchcaps.routing import ROUTINGS
 
 SMALL = 0.1
 CAPSULES = [name for name in list_models() if card(name).routing]
+LAYOUTS = {
+    "channels last": lambda x: rearrange(x.new_empty(rearrange(x, "b c h w -> b h w c").shape), "b h w c -> b c h w"),
+    "every second column": lambda x: x.new_empty(*x.shape[:-1], 2 * x.shape[-1])[..., ::2],
+    "every second row": lambda x: x.new_empty(*x.shape[:-2], 2 * x.shape[-2], x.shape[-1])[:, :, ::2],
+    "rows as columns": lambda x: x.new_empty(x.mT.shape).mT,
+}
 
 
 def step(name, batch=2, **options):
@@ -37,6 +45,32 @@ def step(name, batch=2, **options):
 @pytest.mark.parametrize("name", list_models())
 def test_the_papers_input(name):
     step(name, width=SMALL)
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_images_however_they_lie_in_memory(name, monkeypatch):
+    """Once in training, and twice in inference: spectra, forced upon small convolutions, are kept the second time."""
+    monkeypatch.setenv("TORCHCAPS_SPECTRAL", "1")
+    net = create_model(name, width=SMALL).double()
+    x = torch.rand(1, *card(name).image, dtype=torch.float64).expand(2, -1, -1, -1)
+    plain = x.contiguous()
+    given = {"expanded": x} | {layout: make(x).copy_(x) for layout, make in LAYOUTS.items()}
+    torch.testing.assert_close(gradients(net, given["channels last"]), gradients(net, plain))
+    expected = net.eval()(plain).scores
+    for layout, image in given.items():
+        other = copy.deepcopy(net)  # without spectra
+        with torch.no_grad():
+            found = [other(image).scores for _ in range(2)]
+        torch.testing.assert_close(found, [expected] * 2, msg=layout)
+
+
+def gradients(net, x):
+    """Scores in training, and what a parameter and the image get from them."""
+    torch.manual_seed(0)  # drop-out
+    x = x.detach().requires_grad_()
+    scores = net.train()(x).scores
+    wanted = [x, *(p for p in net.parameters() if p.requires_grad)]
+    return [scores, *torch.autograd.grad(scores.sum(), wanted, allow_unused=True, materialize_grads=True)]
 
 
 @pytest.mark.parametrize("name", list_models())

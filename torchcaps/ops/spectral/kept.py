@@ -29,7 +29,7 @@ class Kept:
             self._last = (now, None)
             return None
         if spectra is None:
-            spectra = torch.ops.torchcaps.spectral_kernel(x, w, *cut)
+            spectra = torch.ops.torchcaps.spectral_kernel(x.contiguous(), w.contiguous(), *cut)
             self._last = (now, spectra)
         return spectra
 
