@@ -5,6 +5,7 @@ from einops import rearrange
 from torch import Tensor, nn
 
 from torchcaps.ops import spectral
+from torchcaps.ops.single_channel import plain_strides
 
 
 class Convolution(nn.Conv2d):
@@ -25,7 +26,12 @@ class Convolution(nn.Conv2d):
         if self.groups > 1:
             return super().forward(input)
         kept = self.__dict__.setdefault("_kept", spectral.Kept())
-        return spectral.conv2d(input, self.weight, self.bias, (stride[0], stride[1]), (padding[0], padding[1]), kept)
+        x, w = plain_strides(input, self.weight)
+        return spectral.conv2d(x, w, self.bias, (stride[0], stride[1]), (padding[0], padding[1]), kept)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:  # noqa: A002
+        y: Tensor = super()._conv_forward(*plain_strides(input, weight), bias)
+        return y
 
     def _sees_each_map_whole(self, x: Tensor) -> bool:
         """Whether each channel has one kernel, of the size of its map: a product, whose gradient costs CPUs a tenth."""

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from torchcaps.ops.product import product
 from torchcaps.ops.scaled import scaled_product
+from torchcaps.ops.single_channel import plain_strides
 
 Pair = tuple[int, int]
 Couplings = Float[Tensor, "#h #w #i #j #d"]
@@ -46,7 +47,7 @@ def convolve(
     # A compiler and the convolution may have different ideas of what follows from that.
     beside = pose.device.type == "cpu" and not torch.compiler.is_compiling()
     layout = torch.channels_last if beside else torch.contiguous_format
-    image, kernel = (t.contiguous(memory_format=layout) for t in (image, kernel))
+    image, kernel = plain_strides(*(t.contiguous(memory_format=layout) for t in (image, kernel)))
     s = F.conv2d(image, kernel, stride=stride, padding=padding)
     return rearrange(s, "(b a) (j y) h w -> b h w j (a y)", a=rows, j=j)
 
