@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from torchcaps._atomic import write_text
 from torchcaps.bench import store
 from torchcaps.train import Settings, fit
 
@@ -69,7 +70,7 @@ def main() -> None:
         if path.stem != "trainings" and (not asked or artefact in asked):
             found[artefact] = {k: round(v, 1) for k, v in cost(_lines(path), known).items()}
             print(artefact, found[artefact], flush=True)
-            OUT.write_text(json.dumps(found, indent=1) + "\n")
+            write_text(OUT, json.dumps(found, indent=1) + "\n")
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

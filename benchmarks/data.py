@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from torchcaps._atomic import write_text
 from torchcaps.data import GENERATORS, Augmented, Dataset, DataUnavailableError, Stored, load
 
 WANTED = {"multi_mnist": 20_000, "diverse_multi_mnist": 20_000, "affine_mnist": 10_000}
@@ -69,7 +70,7 @@ def main() -> None:
         from benchmarks.photographs import photographs
 
         found, good = photographs()
-        options.photographs.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        write_text(options.photographs, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
         raise SystemExit(not good)
     name, source = digits()
     glyphs = load("glyphs", "train")
@@ -81,7 +82,7 @@ def main() -> None:
         rows.append({"data": key, "source": name, "per_second": round(found), "wanted": WANTED.get(key)})
         print(f"{key:22s} {found:10,.0f} a second" + (f", at least {WANTED[key]:,} wanted" if key in WANTED else ""))
     if options.json:
-        options.json.write_text(json.dumps({"threads": torch.get_num_threads(), "rates": rows}, indent=2) + "\n")
+        write_text(options.json, json.dumps({"threads": torch.get_num_threads(), "rates": rows}, indent=2) + "\n")
     if options.sheet:
         sheet({key: data.batch(torch.arange(12)).images for key, data in sets.items()}, options.sheet)
     raise SystemExit(any(row["wanted"] and row["per_second"] < row["wanted"] for row in rows))

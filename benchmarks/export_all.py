@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from torchcaps._atomic import write_text
 from torchcaps.export import ExportError, export_onnx
 from torchcaps.models import card, create_model, list_models
 from torchcaps.routing import ROUTINGS
@@ -54,7 +55,7 @@ def main() -> None:
             end = found.get("error") or f"{found['difference']:.1e} in {found['seconds']:.0f} s"
             print(f"{name:32} {found['routing'] or '–':20} {end}", flush=True)
     if given.json:
-        given.json.write_text(json.dumps(rows, indent=2) + "\n")
+        write_text(given.json, json.dumps(rows, indent=2) + "\n")
     raise SystemExit(any("error" in found for found in rows))
 
 

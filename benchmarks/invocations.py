@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.invocation_pools import COMMANDS, Drawn
+from torchcaps._atomic import write_text
 
 ROOM = 8 * 2**30  # bytes of addresses that the process may take beyond what it has
 SLOW = 60  # seconds of the processor after which an answer counts as none
@@ -177,7 +178,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         told = summary(run(options.count, options.seed, Path(folder)), options.seed)
     if options.json:
-        options.json.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        write_text(options.json, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
     sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
     sys.exit(bool(told["wrong"]))
 

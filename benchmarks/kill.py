@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from torchcaps._atomic import write_text
 from torchcaps.models import read_weights
 from torchcaps.train import checkpoint, load_run
 from torchcaps.train.log import LOG
@@ -152,7 +153,7 @@ def main() -> None:
         print(f"kill {k:2d} while {moment['while']}: checkpoints {moment['checkpoints']}{torn}")
     print("differences to a training left alone:", ", ".join(result["differences"]) or "none")
     if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+        write_text(options.json, json.dumps(result, indent=2) + "\n")
     raise SystemExit(bool(result["differences"]))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from torchcaps._atomic import write_text
 from torchcaps.losses import ReconstructionLoss, multi_hot
 from torchcaps.models import card, create_model, list_models
 from torchcaps.network import Model
@@ -69,7 +70,7 @@ def main() -> None:
             flush=True,
         )
     if options.json:
-        options.json.write_text(json.dumps(rows, indent=2) + "\n")
+        write_text(options.json, json.dumps(rows, indent=2) + "\n")
     raise SystemExit(sum(row["accuracy"] < 1 for row in rows))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
+from torchcaps._atomic import replaced, write_text
 from torchcaps._seal import SEAL, sealed
 from torchcaps.data import load
 from torchcaps.explorer.gallery import shipped_names
@@ -91,11 +92,12 @@ def halve(folder: Path) -> None:
     import hashlib
 
     tensors = load_file(folder / WEIGHTS)
-    save_file({k: t.half() if t.is_floating_point() else t for k, t in tensors.items()}, folder / WEIGHTS)
+    with replaced(folder / WEIGHTS) as part:
+        save_file({k: t.half() if t.is_floating_point() else t for k, t in tensors.items()}, part)
     config = json.loads((folder / CONFIG).read_text())
     config["sha256"] = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
     del config[SEAL]
-    (folder / CONFIG).write_text(json.dumps(sealed(config), indent=2) + "\n")
+    write_text(folder / CONFIG, json.dumps(sealed(config), indent=2) + "\n")
 
 
 def main() -> None:
@@ -111,7 +113,7 @@ def main() -> None:
             found = judge(name) if options.judge else pretrain(name, options.runs or Path(folder))
             rows[name] = {**rows[name], **found} if options.judge else found
             print(json.dumps(rows[name]), flush=True)
-            options.json.write_text(json.dumps([rows[each] for each in RECIPES if each in rows], indent=2) + "\n")
+            write_text(options.json, json.dumps([rows[each] for each in RECIPES if each in rows], indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from benchmarks.pretrain import RECIPES
+from torchcaps._atomic import write_text
 from torchcaps.data import load
 from torchcaps.measures import accuracy
 from torchcaps.train import fit
@@ -74,7 +75,7 @@ def main() -> None:
         for row in trainings(options.seeds, rows, options.runs or Path(folder)):
             rows.append(row)
             print(json.dumps(row), flush=True)
-            options.json.write_text(json.dumps(rows, indent=2) + "\n")
+            write_text(options.json, json.dumps(rows, indent=2) + "\n")
     found = difference(rows)
     print(f"spectral less direct: {100 * found:+.2f} points; at most {100 * ALIKE:.1f} either way are allowed")
     if abs(found) > ALIKE:

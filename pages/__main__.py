@@ -2,6 +2,7 @@
 
 from pages import choosing, command_line, figures, findings, parse_tree, readme, reference
 from pages.findings import RESULTS
+from torchcaps._atomic import write_text
 
 FOLDER = RESULTS.parent / "docs"
 PAGES = {page.NAME: page.render for page in (choosing, command_line, findings)}
@@ -10,8 +11,8 @@ PAGES = {page.NAME: page.render for page in (choosing, command_line, findings)}
 def main() -> None:
     """Those in Markdown, the README's part, then the figures."""
     for name, render in PAGES.items():
-        (FOLDER / name).write_text(render())
-    readme.README.write_text(readme.render(readme.README.read_text()))
+        write_text(FOLDER / name, render())
+    write_text(readme.README, readme.render(readme.README.read_text()))
     reference.write(FOLDER / "reference")
     figures.write(FOLDER / "figures")
     findings.draw(FOLDER / "findings")

@@ -5,6 +5,8 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+from torchcaps._atomic import write_text
+
 FOLDER = Path(__file__).parents[1] / "docs/figures"
 INK, BLUE, RED, GREY, GROUND, PALE = "#1d2128", "#0b3d91", "#c2321f", "#656c76", "#fbfaf7", "#e4e9f2"
 
@@ -183,7 +185,7 @@ def write(folder: Path = FOLDER) -> None:
     """All drawings into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in FIGURES.items():
-        (folder / f"{name}.svg").write_text(draw())
+        write_text(folder / f"{name}.svg", draw())
 
 
 if __name__ == "__main__":

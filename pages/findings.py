@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from torchcaps._atomic import write_bytes
 from torchcaps.bench import store
 from torchcaps.bench.artefact import Artefact, Picture, Scale
 from torchcaps.bench.gather import gather
@@ -134,7 +135,7 @@ def draw(folder: Path, results: Path = RESULTS) -> None:
         found = gather(artefact, "cpu", known)
         if found.lines:
             for name, picture in pictures(artefact):
-                (folder / name).write_bytes(drawn(picture, found))
+                write_bytes(folder / name, drawn(picture, found))
 
 
 def _cell(text: str) -> str:

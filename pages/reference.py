@@ -3,6 +3,8 @@
 import importlib
 from pathlib import Path
 
+from torchcaps._atomic import write_text
+
 PARTS = {
     "torchcaps": ("The top", ["torchcaps.types", "torchcaps.network", "torchcaps.schedule", "torchcaps.infer"]),
     "models": ("Models", ["torchcaps.models"]),
@@ -58,4 +60,4 @@ def write(folder: Path) -> None:
     """All pages into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, (title, names) in PARTS.items():
-        (folder / f"{name}.md").write_text(page(title, names))
+        write_text(folder / f"{name}.md", page(title, names))

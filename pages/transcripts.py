@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from torchcaps._atomic import write_text
+
 FOLDER = Path(__file__).parents[1] / "docs/transcripts"
 COMMANDS = {
     "sign": ["torchcaps demo --sign"],
@@ -42,7 +44,7 @@ def main(names: list[str]) -> None:
     """Make those transcripts again that were named, or all."""
     for name in names or COMMANDS:
         with TemporaryDirectory() as folder:
-            (FOLDER / f"{name}.txt").write_text(transcript(COMMANDS[name], folder))
+            write_text(FOLDER / f"{name}.txt", transcript(COMMANDS[name], folder))
 
 
 if __name__ == "__main__":

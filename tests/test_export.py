@@ -5,7 +5,6 @@ import logging
 import os
 import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -162,9 +161,9 @@ def test_what_gets_its_name_was_compared_and_is_on_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(export, "to_onnx", lambda *_: _Saved(b"new"))
     monkeypatch.setattr(export, "_difference", noted("compared", lambda *_: 0.0))
     monkeypatch.setattr(os, "fsync", noted("on disk", os.fsync))
-    monkeypatch.setattr(Path, "replace", noted("named", Path.replace))
+    monkeypatch.setattr(os, "replace", noted("named", os.replace))
     export_onnx(small(), target, (1, 3, 3), overwrite=True)
-    assert order == [("compared", b"old"), ("on disk", b"old"), ("named", b"old")]
+    assert order[:3] == [("compared", b"old"), ("on disk", b"old"), ("named", b"old")]
     assert target.read_bytes() == b"new"
 
 

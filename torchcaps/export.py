@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +12,7 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from torchcaps._atomic import replaced
 from torchcaps._onnx import OPSET, to_onnx
 from torchcaps.network import Model
 from torchcaps.types import Parse
@@ -93,15 +93,9 @@ def export_onnx(
     except Exception as error:  # whatever torch's exporter met, the user hears which network it was
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ExportError(f"torch cannot write this {type(model).__name__} as ONNX: {reason}") from error
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        program.save(partial, external_data=False)
-        difference = _difference(partial, examples)
-        with partial.open("rb+") as file:
-            os.fsync(file.fileno())
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replaced(target) as part:
+        program.save(part, external_data=False)
+        difference = _difference(part, examples)
     shapes: dict[str, tuple[int | str, ...]] = {name: ("batch", *t.shape[1:]) for name, t in outputs.items()}
     return Exported(target, shapes, OPSET, target.stat().st_size, difference)
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from torchcaps._atomic import replaced, write_text
 from torchcaps._seal import sealed
 from torchcaps._version import __version__
 from torchcaps.layers import CapsuleLayer, Decoder, Head, PrimaryCapsules
@@ -100,14 +101,12 @@ def write_weights(model: Model, directory: str | Path, facts: dict[str, Any]) ->
     ['config.json', 'model.safetensors']
     """
     target = Path(directory)
-    target.mkdir(parents=True, exist_ok=True)
-    (target / CONFIG).unlink(missing_ok=True)
-    save_file({name: t.contiguous() for name, t in model.state_dict().items()}, target / WEIGHTS)
-    digest = hashlib.sha256((target / WEIGHTS).read_bytes()).hexdigest()
+    with replaced(target / WEIGHTS) as part:
+        save_file({name: t.contiguous() for name, t in model.state_dict().items()}, part)
+        digest = hashlib.sha256(part.read_bytes()).hexdigest()
+        (target / CONFIG).unlink(missing_ok=True)
     config = sealed({"format": FORMAT, "torchcaps": __version__, **facts, "sha256": digest})
-    unfinished = target / f"{CONFIG}.part"
-    unfinished.write_text(json.dumps(config, indent=2) + "\n")
-    unfinished.replace(target / CONFIG)
+    write_text(target / CONFIG, json.dumps(config, indent=2) + "\n")
     return target
 
 

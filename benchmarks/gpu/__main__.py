@@ -24,6 +24,7 @@ from benchmarks.gpu.timing import measured
 from benchmarks.measure import Effort
 from benchmarks.speed.result import Run, save
 from torchcaps import ops
+from torchcaps._atomic import write_text
 
 
 def card_of(device: str) -> str:
@@ -60,7 +61,7 @@ def main() -> None:
         told = f"[{number:3d}/{len(todo)} {time.perf_counter() - begin:5.0f} s]"
         print(f"{told} measured {workload.part}: {workload.name}", flush=True)
         save(run, to)
-    to.with_suffix(".md").write_text(page(run))
+    write_text(to.with_suffix(".md"), page(run))
     print(f"Wrote {to} and {to.with_suffix('.md').name}. To share them, open a pull request that adds both files.")
 
 

@@ -11,6 +11,7 @@ from benchmarks.gpu import kernels, model
 from benchmarks.gpu.cards import ARCHS
 from benchmarks.gpu.cases import USUAL, Case, keys
 from benchmarks.speed.tables import table
+from torchcaps._atomic import write_text
 
 KERNELS = Path("benchmarks/results/gpu-kernels.jsonl")
 INTRODUCTION = Path(__file__).with_name("introduction.md")
@@ -58,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.report", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("docs/gpu.md"), metavar="FILE")
     options = parser.parse_args()
-    options.out.write_text("\n".join([INTRODUCTION.read_text(), model.tables(), compiled()]))
+    write_text(options.out, "\n".join([INTRODUCTION.read_text(), model.tables(), compiled()]))
 
 
 if __name__ == "__main__":

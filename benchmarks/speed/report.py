@@ -15,6 +15,7 @@ from benchmarks import spectral_accuracy
 from benchmarks.speed.plot import draw
 from benchmarks.speed.result import Run, load
 from benchmarks.speed.tables import SECTIONS, table
+from torchcaps._atomic import write_text
 
 INTRODUCTION = """# Speed
 
@@ -39,7 +40,7 @@ def write(run: Run, source: str, out: Path) -> None:
         parts.append("![Ratios to the textbook, and how time grows](speed.png)\n")
     parts += [text for section in SECTIONS if (text := section(run))]
     parts.append(learned(json.loads(spectral_accuracy.RESULT.read_text())))
-    (out / "speed.md").write_text("\n".join(parts))
+    write_text(out / "speed.md", "\n".join(parts))
 
 
 def learned(trainings: Sequence[dict[str, Any]]) -> str:

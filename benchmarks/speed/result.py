@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from benchmarks.measure import Cost, Effort
+from torchcaps._atomic import write_text
 from torchcaps.ops import native
 
 Mode = Literal["train", "inference"]
@@ -71,7 +72,7 @@ def save(run: Run, path: Path) -> None:
     lines = [json.dumps({**row._asdict(), "costs": {k: _rounded(c) for k, c in row.costs.items()}}) for row in run.rows]
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = ",\n  ".join(lines)
-    path.write_text(f'{{"machine": {json.dumps(run.machine)},\n "rows": [\n  {rows}\n]}}\n')
+    write_text(path, f'{{"machine": {json.dumps(run.machine)},\n "rows": [\n  {rows}\n]}}\n')
 
 
 def load(path: Path) -> Run:

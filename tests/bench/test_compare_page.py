@@ -11,6 +11,8 @@ from rich.console import Console
 from scipy import stats
 
 from tests.bench.made_up import line_of, share
+from tests.full_disk import WHY, room_for
+from torchcaps._atomic import NotWrittenError
 from torchcaps.bench.compare import outcome as outcomes
 from torchcaps.bench.compare import page as paging
 from torchcaps.bench.compare.contest import Contest, Entrant
@@ -201,3 +203,17 @@ def test_curves_and_outcome_hold_what_they_are_given(made):
     assert isinstance(outcome, Outcome)
     assert outcome.curves[0] == Curve("dynamic", [0.5, 0.25], [0.8, 0.9])
     assert outcome.models == {"dynamic": "dynamic", "ConvNet": "ConvNet"}
+
+
+@pytest.mark.usefixtures("plain_page")
+@pytest.mark.parametrize("name", ["results.json", "report.html"])
+def test_a_disk_that_is_full_halfway_leaves_both_files_as_they_were(made, tmp_path, name, monkeypatch):
+    told = {"title": "Title", "lead": "Lead.", "command": "torchcaps compare things"}
+    write(tmp_path, made(), **told)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    if name == "report.html":
+        monkeypatch.setattr(paging, "NUMBERS", "../results.json")
+        (tmp_path.parent / "results.json").symlink_to("/dev/null")
+    with room_for(10), pytest.raises(NotWrittenError, match=f"{name} could not be written: {WHY}"):
+        write(tmp_path, made(), **told)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

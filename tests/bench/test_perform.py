@@ -10,6 +10,8 @@ import torch
 from filelock import Timeout
 
 from tests.bench.toy import place, toy
+from tests.full_disk import room_for
+from torchcaps._atomic import NotWrittenError
 from torchcaps.bench import perform as performing
 from torchcaps.bench import store
 from torchcaps.bench import trained as training_module
@@ -78,18 +80,86 @@ def test_reached_is_at_the_target_or_above_it_in_the_end(fit, tmp_path, last, re
 
 
 def test_checkpoints_go_only_when_the_summary_is_whole(fit, tmp_path, monkeypatch):
-    class KilledError(BaseException):
-        pass
-
-    def killed(folder):
+    def removed(folder):
         assert json.loads((folder.parent / "summary.json").read_text())["steps"] == 10
         raise KilledError
 
-    monkeypatch.setattr(training_module.shutil, "rmtree", killed)
+    monkeypatch.setattr(training_module.shutil, "rmtree", removed)
     with pytest.raises(KilledError):
         trained(SIGN, place(tmp_path))
     assert trained(SIGN, place(tmp_path)).steps == 10
     assert len(fit.calls) == 1
+
+
+class KilledError(BaseException):
+    """Ends everything where it is raised, as a kill does."""
+
+
+def killed(*_):
+    raise KilledError
+
+
+def test_a_training_killed_before_it_was_stored_is_stored_later(fit, tmp_path, monkeypatch):
+    """With what was known when it ended; once, however often it is asked for."""
+    where = place(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "append", killed)
+        with pytest.raises(KilledError):
+            trained(SIGN, where)
+    ended = json.loads((where.weights(SIGN) / "summary.json").read_text())["origin"]
+    assert lines(where, "training") == []
+    for _ in range(2):
+        assert trained(SIGN, where).history == HISTORY
+    [line] = lines(where, "training")
+    assert (line["name"], line["state"], line["history"], line["seconds"]) == (SIGN.name, "done", HISTORY, 3.75)
+    assert (line["finished"], line["scale"]) == (ended["finished"], "cpu")
+    assert not {"seen", "origin"} & line.keys()
+    assert len(fit.calls) == 1
+
+
+def test_a_full_disk_is_named_and_the_line_comes_when_there_is_room(fit, tmp_path):
+    where = place(tmp_path)
+    trained(SIGN, where)
+    where.file(SIGN).unlink()
+    with room_for(10), pytest.raises(NotWrittenError, match=r"trainings\.jsonl could not be written"):
+        trained(SIGN, where)
+    assert trained(SIGN, where).steps == 10
+    assert [line["name"] for line in lines(where, "training")] == [SIGN.name]
+
+
+def test_a_training_is_looked_for_in_every_file_of_its_scale(fit, tmp_path):
+    """Results that were put together may have other names; those of another scale are judged apart."""
+    where, smoke = place(tmp_path), place(tmp_path, scale="smoke")
+    trained(SIGN, where)
+    where.file(SIGN).rename(where.results / "all.jsonl")
+    trained(SIGN, where)
+    assert [path.name for path in where.results.glob("*.jsonl")] == ["all.jsonl"]
+    trained(SIGN, smoke)
+    trained(SIGN, smoke)
+    [line] = lines(smoke, "training")
+    assert (line["scale"], len(lines(where, "training")), len(fit.calls)) == ("smoke", 1, 1)
+
+
+def test_a_summary_of_an_older_version_is_stored_too(fit, tmp_path):
+    where = place(tmp_path)
+    trained(SIGN, where)
+    path = where.weights(SIGN) / "summary.json"
+    summary = json.loads(path.read_text())
+    del summary["origin"]
+    path.write_text(json.dumps(summary))
+    where.file(SIGN).unlink()
+    assert trained(SIGN, where).seen == {"starvation": {"dead": 3}}
+    [line] = lines(where, "training")
+    assert (line["seconds"], line["scale"], "finished" in line) == (3.75, "cpu", True)
+
+
+def test_a_line_that_is_there_twice_counts_once(fit, tmp_path):
+    where = place(tmp_path)
+    trained(SIGN, where)
+    text = where.file(SIGN).read_text()
+    where.file(SIGN).write_text(text + text)
+    found, problems = store.results(where.results)
+    assert (list(found), problems) == ([SIGN.name], [])
 
 
 def test_a_failed_training_is_tried_once_a_run(fit, tmp_path):

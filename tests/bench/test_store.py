@@ -177,3 +177,15 @@ def test_two_processes_may_write_at_once(tmp_path):
     lines, problems = store.read(path)
     assert len(lines) == 80
     assert not problems
+
+
+def test_a_job_that_is_done_is_found_in_any_file(tmp_path):
+    """Its name in another's line does not count, nor a line that is damaged or says that it failed."""
+    store.append(tmp_path / "a.jsonl", line("one", trainings=["two", "three"]))
+    store.append(tmp_path / "b.jsonl", line("two", state="failed", error="no"))
+    store.append(tmp_path / "c.jsonl", line("three"))
+    assert [store.holds(tmp_path, name) for name in ("one", "two", "three", "four")] == [True, False, True, False]
+    path = tmp_path / "c.jsonl"
+    path.write_text(path.read_text().replace("1.5", "2.5"))
+    assert not store.holds(tmp_path, "three")
+    assert not store.holds(tmp_path / "none", "one")

@@ -106,3 +106,26 @@ def test_a_view_that_the_images_do_not_allow_is_left_out(tmp_path, monkeypatch):
     told = Told(report_on({"one": one}, tmp_path / "page.html", images=6, progress=print).read_text(encoding="utf-8"))
     assert "Affine" in told.texts["h3"]
     assert "Overlap" not in told.texts["h3"]
+
+
+@pytest.mark.usefixtures("no_shape_checks")
+@pytest.mark.parametrize("damage", ["half", "empty", "foreign", "a number", "unheard", "no text"])
+def test_a_damaged_file_of_an_attack_is_named(damage, tmp_path):
+    one, path = run(tmp_path / "one", 200), tmp_path / "one" / "attacks" / "pgd-linf.json"
+    keep(one, {name: FOUND.get(name, Nothing(name, "not here")) for name in INSPECTIONS})
+    whole = json.dumps(Robustness("eps", "L∞ ≤ eps", counted(8), {"pgd": (Point(0.1, counted(4)),)}).to_json())
+    contents = {
+        "half": whole[: len(whole) // 2],
+        "empty": "",
+        "foreign": "[1]",
+        "a number": "7",
+        "unheard": '{"kind": "Unheard"}',
+        "no text": "\udcff",
+    }
+    path.parent.mkdir()
+    path.write_bytes(contents[damage].encode(errors="surrogateescape"))
+    with pytest.raises(
+        ValueError, match=r"pgd-linf\.json cannot be read .*: delete it, and 'torchcaps attack' makes it"
+    ):
+        report_on({"one": one}, tmp_path / "page.html", images=6, progress=print)
+    assert not (tmp_path / "page.html").exists()

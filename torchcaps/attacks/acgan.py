@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from torchcaps._atomic import replaced, write_text
 from torchcaps.models._assemble import widen
 
 LATENT, SIDE = 100, 28
@@ -113,12 +114,12 @@ def save_generators(generators: Sequence[Generator], directory: str | Path) -> P
     if not generators:
         raise ValueError("there are no generators to save")
     folder = Path(directory)
-    folder.mkdir(parents=True, exist_ok=True)
     for epoch, net in enumerate(generators, 1):
-        save_file({name: t.contiguous() for name, t in net.state_dict().items()}, _file(folder, epoch))
+        with replaced(_file(folder, epoch)) as part:
+            save_file({name: t.contiguous() for name, t in net.state_dict().items()}, part)
     one = generators[0]
     facts = {"classes": one.classes, "channels": one.channels, "width": one.width, "epochs": len(generators)}
-    (folder / CONFIG).write_text(json.dumps({"format": FORMAT, **facts}, indent=2) + "\n")
+    write_text(folder / CONFIG, json.dumps({"format": FORMAT, **facts}, indent=2) + "\n")
     return folder
 
 

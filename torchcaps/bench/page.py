@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from torchcaps._atomic import write_text
 from torchcaps.bench import store
 from torchcaps.bench.artefact import SCALES, Artefact, Picture, Scale
 from torchcaps.bench.gather import Gathered, gather
@@ -72,8 +73,7 @@ def write_page(
         made: the summaries by scale, see `summary.write`.
         root: the folder of the results, for what pictures need.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(page_of(artefacts, shown(made), root), encoding="utf-8")
+    write_text(target, page_of(artefacts, shown(made), root))
     return target
 
 

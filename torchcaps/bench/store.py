@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from filelock import FileLock
 
+from torchcaps._atomic import write_bytes, writing
 from torchcaps.bench.folders import without_folders
 
 if TYPE_CHECKING:
@@ -43,14 +44,15 @@ class Problem(NamedTuple):
 
 def append(path: Path, line: Mapping[str, Any]) -> None:
     """Add a result, whole and on disk when this returns; several processes may do so at once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = as_text({"format": FORMAT, **line}) + "\n"
-    with _lock(path), path.open("ab") as file:
-        if file.tell() and not _ends(path):  # a process was killed while it wrote
-            file.write(b"\n")
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _lock(path), path.open("ab") as file:
+            if file.tell() and not _ends(path):  # a process was killed while it wrote
+                file.write(b"\n")
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def as_text(line: Mapping[str, Any]) -> str:
@@ -97,6 +99,17 @@ def results(folder: Path) -> tuple[dict[str, Line], list[Problem]]:
     return dict(sorted(best.items())), problems
 
 
+def holds(folder: Path, name: str) -> bool:
+    """Whether any file of a folder has a whole line that says a job is done."""
+    for path in sorted(folder.glob(f"*{ENDING}")):
+        for text in path.read_bytes().split(b"\n"):
+            if name.encode() in text and _is_whole(text):
+                line = json.loads(text)
+                if (line["name"], line["state"]) == (name, DONE):
+                    return True
+    return False
+
+
 def set_aside(problems: Iterable[Problem]) -> None:
     """Move damaged lines out of the way, into a file beside theirs."""
     for path in {problem.path for problem in problems}:
@@ -106,9 +119,7 @@ def set_aside(problems: Iterable[Problem]) -> None:
                 (kept if _is_whole(text) else bad).append(text)
             with path.with_suffix(DAMAGED).open("ab") as file:
                 file.writelines(text + b"\n" for text in bad)
-            unfinished = path.with_suffix(".part")
-            unfinished.write_bytes(b"".join(text + b"\n" for text in kept if text.strip()))
-            os.replace(unfinished, path)
+            write_bytes(path, b"".join(text + b"\n" for text in kept if text.strip()))
 
 
 def query(folder: Path, sql: str) -> "duckdb.DuckDBPyRelation":

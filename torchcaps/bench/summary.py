@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from torchcaps._atomic import write_text
 from torchcaps.bench import store
 from torchcaps.bench.artefact import SCALES, Artefact, Scale
 from torchcaps.bench.gather import Gathered, gather
@@ -78,9 +79,7 @@ def write(artefacts: Sequence[Artefact], root: Path) -> dict[Scale, dict[str, Su
     made = computed(artefacts, root)
     for scale, found in made.items():
         if not _is_stored(root, scale, found):
-            unfinished = root / scale / f"{VERDICTS}.part"
-            unfinished.write_text(json.dumps(found, indent=1) + "\n")
-            unfinished.replace(root / scale / VERDICTS)
+            write_text(root / scale / VERDICTS, json.dumps(found, indent=1) + "\n")
     return made
 
 

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from torchcaps._atomic import write_text
 from torchcaps.bench import store
 from torchcaps.bench.jobs import Training, digest
 from torchcaps.bench.place import Place
@@ -16,7 +17,7 @@ from torchcaps.train import checkpoint, fit
 from torchcaps.train.allocator import keep_freed_memory
 from torchcaps.train.run import CHECKPOINTS, MODEL
 
-SUMMARY = "summary.json"
+SUMMARY, ORIGIN = "summary.json", "origin"
 
 
 class TrainingFailedError(RuntimeError):
@@ -28,12 +29,22 @@ def trained(training: Training, place: Place) -> Trained:
     folder = place.weights(training)
     with place.lock(training.name, wait=True):
         if not (folder / SUMMARY).is_file():
-            _train_and_store(training, place, folder)
-    summary = json.loads((folder / SUMMARY).read_text())
+            _train_or_give_up(training, place, folder)
+        summary = json.loads((folder / SUMMARY).read_text())
+        origin = summary.pop(ORIGIN, None) or place.origin()
+        if not store.holds(place.results, training.name):  # new, or a process ended between the summary and the store
+            shown = {name: value for name, value in summary.items() if name != "seen"}
+            _store(training, place, {**origin, "state": store.DONE, **shown})
     return Trained(from_pretrained(folder / MODEL).eval(), training.settings, folder=folder, **summary)
 
 
-def _train_and_store(training: Training, place: Place, folder: Path) -> None:
+def _store(training: Training, place: Place, line: dict[str, Any]) -> None:
+    facts = {"job": "training", **training.to_json(), "seed": training.seed}
+    store.append(place.file(training), {**facts, **line, "scale": place.scale})
+
+
+def _train_or_give_up(training: Training, place: Place, folder: Path) -> None:
+    """Train to the summary; what failed in this run is not tried again in it."""
     given_up, absent = (
         folder / f"failed-{place.run}",
         place.work / "absent" / f"{digest({place.run: training.data_hash})}",
@@ -42,26 +53,20 @@ def _train_and_store(training: Training, place: Place, folder: Path) -> None:
         raise TrainingFailedError(given_up.read_text())
     if absent.is_file():  # asking all sources again takes long
         raise DataUnavailableError(absent.read_text())
-    line: dict[str, Any]
     try:
-        summary = _train(training, folder)
-        line = {"state": store.DONE, **{name: value for name, value in summary.items() if name != "seen"}}
+        _train(training, place, folder)
     except DataUnavailableError as error:
-        absent.parent.mkdir(parents=True, exist_ok=True)
-        absent.write_text(str(error))
+        write_text(absent, str(error))
         raise
     except Exception as error:
-        line = {"state": store.FAILED, "error": f"{type(error).__name__}: {error}"}
-    facts = {"job": "training", **training.to_json(), "seed": training.seed, **place.origin()}
-    store.append(place.file(training), {**facts, **line})
-    if line["state"] == store.FAILED:
-        folder.mkdir(parents=True, exist_ok=True)
-        given_up.write_text(f"its training failed: {line['error']}")
-        raise TrainingFailedError(given_up.read_text())
+        why = f"{type(error).__name__}: {error}"
+        _store(training, place, {**place.origin(), "state": store.FAILED, "error": why})
+        write_text(given_up, f"its training failed: {why}")
+        raise TrainingFailedError(given_up.read_text()) from error
 
 
-def _train(training: Training, folder: Path) -> dict[str, Any]:
-    """Go on from the last checkpoint, if there is one, to the end."""
+def _train(training: Training, place: Place, folder: Path) -> None:
+    """Go on from the last checkpoint, if there is one, to the end, and leave a summary."""
     keep_freed_memory()
     (folder / MODEL / CONFIG).unlink(missing_ok=True)  # the callbacks' state is needed too, which a checkpoint holds
     run = fit(**training.settings.to_json(), out=folder, resume=True, quiet=True)
@@ -73,9 +78,7 @@ def _train(training: Training, folder: Path) -> dict[str, Any]:
         "reached": None if target is None else last.get("validation_accuracy", 0.0) >= target,
         "steps": last["step"],
         "seconds": round(sum(entry["seconds"] for entry in run.history), 2),
+        ORIGIN: place.origin(),
     }
-    unfinished = folder / f"{SUMMARY}.part"
-    unfinished.write_text(json.dumps(summary))
-    unfinished.replace(folder / SUMMARY)
+    write_text(folder / SUMMARY, json.dumps(summary))
     shutil.rmtree(folder / CHECKPOINTS)  # the weights lie beside; an optimiser's moments are twice their size
-    return summary

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from torchcaps._atomic import write_text
 from torchcaps._telling import working
 from torchcaps.cli._names import ATTACKS, Norm, check_run, parts
 
@@ -58,9 +59,10 @@ def attack(
         except ModuleNotFoundError as missing:  # its words name the extra
             raise ValueError(str(missing)) from missing
     kept = run / KEPT / f"{'+'.join(names)}-{norm}{'' if clip else '-unclipped'}.json"
-    kept.parent.mkdir(exist_ok=True)
-    kept.write_text(json.dumps(found.to_json()) + "\n")
-    typer.echo(json.dumps(found.to_json(), indent=2) if as_json else str(found))
+    try:
+        write_text(kept, json.dumps(found.to_json()) + "\n")
+    finally:  # what was found is shown even if it cannot be kept
+        typer.echo(json.dumps(found.to_json(), indent=2) if as_json else str(found))
 
 
 def _numbers(text: str) -> list[float]:

@@ -85,15 +85,24 @@ def report(
     results: Results = RESULTS,
 ) -> None:
     """Judge every claim by the stored results, and write one page about all of them."""
+    from torchcaps._atomic import NotWrittenError
     from torchcaps.bench.page import write_page
     from torchcaps.bench.summary import computed, write
 
-    made = (computed if out else write)(_all(), results)
-    if not made:
-        raise ValueError(f"there are no results in {results}: torchcaps bench run makes some")
     if out and out.is_dir():
         out /= PAGE
-    typer.echo(f"written: {write_page(out or results / PAGE, _all(), made, results)}")
+    try:
+        made = (computed if out else write)(_all(), results)
+        if not made:
+            raise ValueError(f"there are no results in {results}: torchcaps bench run makes some")
+        page = write_page(out or results / PAGE, _all(), made, results)
+    except NotWrittenError:
+        for scale, found in computed(_all(), results).items():
+            for name, one in found.items():
+                for claim in one["claims"]:
+                    typer.echo(f"{name}, {claim['id']}: {claim['word']} at {scale}")
+        raise
+    typer.echo(f"written: {page}")
 
 
 @app.command()

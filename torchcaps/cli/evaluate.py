@@ -54,11 +54,17 @@ def evaluate(
                 f"{', '.join(data.classes)}"
             )
         found = judge(trained.model, names, data, batch_size=batch_size, threshold=threshold, progress=tell)
-    if threshold is None:
-        keep(trained, {KEPT.get(name, name): result for name, result in found.items()})
-    warning = unfinished(trained)
-    if warning:
-        typer.echo(f"torchcaps: {warning}", err=True)
+    try:
+        if threshold is None:
+            keep(trained, {KEPT.get(name, name): result for name, result in found.items()})
+    finally:  # what was found is shown even if it cannot be kept
+        warning = unfinished(trained)
+        if warning:
+            typer.echo(f"torchcaps: {warning}", err=True)
+        _show(found, as_json=as_json)
+
+
+def _show(found: "dict[str, AccuracyResult]", *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({name: _facts(result) for name, result in found.items()}, indent=2, ensure_ascii=False))
         return

@@ -1,13 +1,17 @@
 """`torchcaps inspect`: what can be measured of a trained network, inside and out, kept with its run."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from torchcaps._telling import working
 from torchcaps.cli._names import MEASURES, check_run, parts
+
+if TYPE_CHECKING:
+    from torchcaps.measures import Result
 
 
 def inspect(
@@ -35,9 +39,15 @@ def inspect(
 
         trained = load_run(run)
         found = measure(trained.model, trained.test_data(images), names, progress=tell)
-    keep(trained, found)
-    if as_json:
-        typer.echo(json.dumps({name: result.to_json() for name, result in found.items()}, indent=2))
-        return
-    for name, result in found.items():
-        typer.echo(f"{name.replace('_', ' ')}\n{'─' * len(name)}\n{result}\n")
+    try:
+        keep(trained, found)
+    finally:  # what was found is shown even if it cannot be kept
+        if as_json:
+            typer.echo(json.dumps({name: result.to_json() for name, result in found.items()}, indent=2))
+        else:
+            typer.echo(as_tables(found), nl=False)
+
+
+def as_tables(found: "Mapping[str, Result]") -> str:
+    """Results as text, each under its name."""
+    return "".join(f"{name.replace('_', ' ')}\n{'─' * len(name)}\n{result}\n\n" for name, result in found.items())

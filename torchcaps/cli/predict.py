@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from torchcaps._atomic import NotWrittenError, replaced
 from torchcaps._telling import working
 from torchcaps.cli._names import check_run
 
 if TYPE_CHECKING:
-    from torchcaps.train.predict import Draw
+    from torch import Tensor
+
+    from torchcaps.explain import Tree
 
 Answer = dict[str, Any]
 
@@ -42,9 +45,9 @@ def predict(
             raise ValueError(
                 f"{run} takes images of {trained.image_shape[0]} channels: files are read as grey (1) or colour (3)"
             )
-        answers = list[Answer]()
+        answers, draw = list[Answer](), None if to is None else _Pictures(to)
         tell("reading images")
-        for answer in ask(trained, images, top=top, explain=explain, draw=None if to is None else _into(to)):
+        for answer in ask(trained, images, top=top, explain=explain, draw=draw):
             answers.append(answer)
             tell("images", len(answers))
     if trained.reading.before:
@@ -56,6 +59,8 @@ def predict(
         _show([answer for answer in answers if "error" not in answer])
     for answer in bad:
         typer.echo(f"torchcaps: {answer['file']}: {answer['error']}", err=True)
+    if draw is not None and draw.error is not None:
+        raise draw.error
     if bad:
         raise typer.Exit(1)
 
@@ -72,20 +77,33 @@ def _check_to(to: Path | None, *, explain: bool) -> None:
         raise ValueError(f"{to} is not an empty folder: name another for the pictures")
 
 
-def _into(folder: Path) -> "Draw":
-    """What draws the couplings of each image into a file named as the image's, told apart by a number if need be."""
-    from torchcaps.explain import figure_of_couplings
+class _Pictures:
+    """Draws the couplings of each image into a file named as the image's, told apart by a number if need be.
 
-    def draw(file: str, tree: Any, image: Any, label: int) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+    Attributes:
+        error: the first picture that could not be written; none is drawn after it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.error: NotWrittenError | None = None
+
+    def __call__(self, file: str, tree: "Tree", image: "Tensor", label: int) -> None:
+        from torchcaps.explain import figure_of_couplings
+
+        if self.error is not None:
+            return
         stem, number = Path(file).stem, 1
-        target = folder / f"{stem}.png"
+        target = self.folder / f"{stem}.png"
         while target.exists():
             number += 1
-            target = folder / f"{stem}-{number}.png"
-        figure_of_couplings(tree, image, label).savefig(target, dpi=110)
-
-    return draw
+            target = self.folder / f"{stem}-{number}.png"
+        figure = figure_of_couplings(tree, image, label)
+        try:
+            with replaced(target) as part:
+                figure.savefig(part, dpi=110, format="png")
+        except NotWrittenError as error:
+            self.error = error
 
 
 def _show(answers: list[Answer]) -> None:

@@ -2,12 +2,16 @@
 
 import importlib.util
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from torchcaps._telling import working
 from torchcaps.cli._names import check_run
+from torchcaps.cli.inspect import as_tables
+
+if TYPE_CHECKING:
+    from torchcaps.report import Measured
 
 
 def report(
@@ -36,8 +40,15 @@ def report(
             out,
             images=images,
             progress=lambda name, walk, done, total: tell(f"{name}: {walk}", done, total),
+            instead=_show,
         )
     typer.echo(f"The page is {page}")
+
+
+def _show(found: "Measured") -> None:
+    """What was measured, where the page cannot be written."""
+    for name, results in found.items():
+        typer.echo(f"{name}\n{'═' * len(name)}\n{as_tables(results)}", nl=False)
 
 
 def _check_out(out: Path) -> None:

@@ -3,13 +3,13 @@
 import errno
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock
 
+from torchcaps._atomic import write_bytes
 from torchcaps._paths import cache_home
 
 
@@ -44,16 +44,9 @@ def read_checked(path: Path, checksum: str) -> bytes | None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name, flush it and rename it, so that no half file ever bears its name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    """Write a file whole or not at all; a full disk is told with what helps."""
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        write_bytes(path, data)
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise OSError(
@@ -62,8 +55,6 @@ def write_whole(path: Path, data: bytes) -> None:
                 f"directory on another disk",
             ) from error
         raise
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from torchcaps._atomic import write_text
 from torchcaps.explorer.gallery import Exhibit
 from torchcaps.measures import (
     AccuracyResult,
@@ -16,7 +17,7 @@ from torchcaps.measures import (
     inspect,
 )
 from torchcaps.report import dead_of, dynamics_of, interval, percent
-from torchcaps.train.findings import keep, kept
+from torchcaps.train.findings import keep_if_possible, kept
 
 SHIPPED = Path(__file__).parent / "findings"
 NAMES = {
@@ -53,9 +54,8 @@ def shipped(name: str) -> dict[str, Result] | None:
 
 def ship(name: str, found: Mapping[str, Result]) -> None:
     """Write what was measured of weights that are to ship."""
-    SHIPPED.mkdir(exist_ok=True)
     stored = {what: result.to_json() for what, result in found.items()}
-    (SHIPPED / f"{name.replace('/', '--')}.json").write_text(json.dumps(stored) + "\n")
+    write_text(SHIPPED / f"{name.replace('/', '--')}.json", json.dumps(stored) + "\n")
 
 
 def _found(exhibit: Exhibit) -> dict[str, Result]:
@@ -67,7 +67,7 @@ def _found(exhibit: Exhibit) -> dict[str, Result]:
         measured = inspect(exhibit.model, data, missing)
         known = {**known, **measured}
         if exhibit.run is not None and exhibit.run.directory is not None:
-            keep(exhibit.run, measured)
+            keep_if_possible(exhibit.run, measured)
     return {what: known[what] for what in WHAT}
 
 

@@ -12,7 +12,7 @@ from torchcaps.report.curves import Curve, Curves
 from torchcaps.report.differences import Differences
 from torchcaps.report.networks import Network, about, others
 from torchcaps.report.perturbations import Drawing, Perturbations
-from torchcaps.report.runs import report_on
+from torchcaps.report.runs import Measured, report_on
 from torchcaps.report.samples import Group, Guess, Sample, Samples
 from torchcaps.report.scores import Row, Scores, interval, percent
 
@@ -23,6 +23,7 @@ __all__ = [
     "Drawing",
     "Group",
     "Guess",
+    "Measured",
     "Network",
     "Perturbations",
     "Row",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from torchcaps._atomic import write_text
 from torchcaps.report._section import Section
 from torchcaps.report.scores import interval, percent
 
@@ -36,8 +37,7 @@ def write_report(
         facts: how the page came about, by name, for its foot.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(render(sections, title=title, lead=lead, facts=facts), encoding="utf-8")
+    write_text(target, render(sections, title=title, lead=lead, facts=facts))
     return target
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from torchcaps._atomic import NotWrittenError
 from torchcaps.attacks import Robustness
 from torchcaps.data import Dataset
 from torchcaps.measures import INSPECTIONS, VIEWS, AccuracyResult, Result, inspect
@@ -21,9 +22,11 @@ from torchcaps.report.networks import Network, about, others
 from torchcaps.report.samples import Group, Samples
 from torchcaps.report.scores import Row, Scores
 from torchcaps.train import Run
-from torchcaps.train.findings import keep, kept
+from torchcaps.train.findings import keep_if_possible, kept
 
 Told = Callable[[str, str, int, int], None]
+Measured = Mapping[str, Mapping[str, Result]]
+"""What was measured, by run and measure."""
 TESTS = {
     "clean": "Test images as they are.",
     "affine": "Rotated, sheared, scaled and moved.",
@@ -32,23 +35,37 @@ TESTS = {
 NOTE = "Under each share its 95 % interval over test images; another seed would train another network."
 
 
-def report_on(runs: Mapping[str, Run], path: str | Path, *, images: int, progress: Told) -> Path:
+def report_on(
+    runs: Mapping[str, Run],
+    path: str | Path,
+    *,
+    images: int,
+    progress: Told,
+    instead: Callable[[Measured], None] | None = None,
+) -> Path:
     """Write the page, and return where it is.
 
     Args:
         runs: by the names they have on the page.
         images: test images to measure by, where something has not been measured yet.
         progress: told the run, the walk, how many images are done, of how many.
+        instead: given what was measured if the page cannot be written, which is an error all the same.
     """
     data = {name: run.test_data(images) for name, run in runs.items()}
     networks = [_network(name, run, data[name], progress) for name, run in runs.items()]
-    return write_report(
-        path,
-        sections(runs, networks, data),
-        title=f"A report on {', '.join(runs)}",
-        lead=f"{'One network' if len(runs) == 1 else f'{len(runs)} networks'}, trained and measured on this machine.",
-        facts=_facts(runs),
-    )
+    many = "One network" if len(runs) == 1 else f"{len(runs)} networks"
+    try:
+        return write_report(
+            path,
+            sections(runs, networks, data),
+            title=f"A report on {', '.join(runs)}",
+            lead=f"{many}, trained and measured on this machine.",
+            facts=_facts(runs),
+        )
+    except NotWrittenError:
+        if instead is not None:
+            instead({one.name: one.found for one in networks})
+        raise
 
 
 def sections(runs: Mapping[str, Run], networks: Sequence[Network], data: Mapping[str, Dataset]) -> list[Section]:
@@ -76,7 +93,7 @@ def _network(name: str, run: Run, data: Dataset, progress: Told) -> Network:
             progress(name, walk, done, total)
 
         new = inspect(run.model, data, missing, progress=told)
-        keep(run, new)
+        keep_if_possible(run, new)
         found |= new
     batch = data.batch(torch.arange(min(LOOKED_AT, len(data))))
     return Network(name, run.model, {**found, **_attacks(run)}, batch, run.classes)
@@ -86,7 +103,12 @@ def _attacks(run: Run) -> dict[str, Result]:
     """What `torchcaps attack` kept with a run."""
     found: dict[str, Result] = {}
     for path in sorted((run.directory / "attacks").glob("*.json")) if run.directory else ():
-        result = Result.from_json(json.loads(path.read_text()))
+        try:
+            result = Result.from_json(json.loads(path.read_text()))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(
+                f"{path} cannot be read ({error}): delete it, and 'torchcaps attack' makes it again"
+            ) from error
         if isinstance(result, Robustness):
             found[f"attack {path.stem}"] = result
     return found

@@ -1,9 +1,11 @@
 """What was found out about a trained network, kept with its run: one file a measure."""
 
 import json
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from torchcaps._atomic import NotWrittenError, write_text
 from torchcaps._version import __version__
 from torchcaps.measures import Result
 from torchcaps.train.run import Run
@@ -15,13 +17,17 @@ def keep(run: Run, found: Mapping[str, Result]) -> None:
     """Write results into the folder of a run, in place of earlier ones of the same names."""
     if run.directory is None:
         raise ValueError("this run was not kept: there is no folder for what was found")
-    folder = run.directory / FOLDER
-    folder.mkdir(exist_ok=True)
     for name, result in found.items():
         facts = {"torchcaps": __version__, "step": _step(run), "result": result.to_json()}
-        unfinished = folder / f"{name}.json.part"
-        unfinished.write_text(json.dumps(facts) + "\n")
-        unfinished.replace(folder / f"{name}.json")
+        write_text(run.directory / FOLDER / f"{name}.json", json.dumps(facts) + "\n")
+
+
+def keep_if_possible(run: Run, found: Mapping[str, Result]) -> None:
+    """Write results into the folder of a run; where that cannot be written, a warning names the file."""
+    try:
+        keep(run, found)
+    except NotWrittenError as error:
+        warnings.warn(f"{error}; what was measured is shown, but not kept", stacklevel=2)
 
 
 def kept(run: Run) -> dict[str, Result]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from torchcaps._atomic import write_text
 from torchcaps.data import GENERATORS, NAMES, RECIPES, Dataset, Inventory, OwnImages, Stored, look_through
 from torchcaps.data._dataset import behind, contents
 from torchcaps.data.affnist import files_of
@@ -56,9 +57,7 @@ def write_inventory(folder: Path, inventory: Inventory | None) -> None:
     """Keep it with a training."""
     if inventory is None:
         return
-    unfinished = folder / f"{DATA}.part"
-    unfinished.write_text(json.dumps(inventory.to_json(), indent=0) + "\n")
-    unfinished.replace(folder / DATA)
+    write_text(folder / DATA, json.dumps(inventory.to_json(), indent=0) + "\n")
 
 
 def read_inventory(folder: Path | None) -> Inventory | None:

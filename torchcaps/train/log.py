@@ -9,6 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from torchcaps._atomic import write_text
+
 LOG, TENSORBOARD = "log.jsonl", "tensorboard"
 EVERY = 5  # seconds between lines where there is no bar
 
@@ -114,9 +116,7 @@ def forget_after(folder: Path, step: int) -> None:
             continue
         if entry["step"] <= step:
             kept.append(line)
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text("".join(f"{line}\n" for line in kept))
-    unfinished.replace(path)
+    write_text(path, "".join(f"{line}\n" for line in kept))
 
 
 def _writer(folder: Path) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from torchcaps._atomic import write_text
 from torchcaps._seal import is_whole, sealed
 from torchcaps._telling import working
 from torchcaps._version import __version__
@@ -96,9 +97,7 @@ def write_run(folder: Path, facts: Facts) -> None:
     """Note what a training is, before it begins."""
     folder.mkdir(parents=True, exist_ok=True)
     plain = {**facts._asdict(), "settings": facts.settings.to_json(), "format": FORMAT, "torchcaps": __version__}
-    unfinished = folder / f"{RUN}.part"
-    unfinished.write_text(json.dumps(sealed(json.loads(json.dumps(plain))), indent=2) + "\n")
-    unfinished.replace(folder / RUN)
+    write_text(folder / RUN, json.dumps(sealed(json.loads(json.dumps(plain))), indent=2) + "\n")
 
 
 def read_run(folder: Path) -> Facts:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from torchcaps._atomic import write_text
 from torchcaps.bench.compare.answer import answer, differences
 from torchcaps.bench.compare.outcome import Outcome
 from torchcaps.bench.spans import span
@@ -40,10 +41,9 @@ def write(folder: Path, outcome: Outcome, *, title: str, lead: str, command: str
         lead: under the title, before the answer.
         command: that makes them again.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     facts = _facts(outcome, command)
     results = json.dumps(_results(outcome, facts), indent=2, ensure_ascii=False)
-    (folder / NUMBERS).write_text(results + "\n", encoding="utf-8")
+    write_text(folder / NUMBERS, results + "\n")
     said = " ".join([lead, *answer(outcome.contest, outcome.gathered.evidence)])
     return write_report(folder / PAGE, sections(outcome), title=title, lead=said, facts=facts)
 

@@ -5,6 +5,8 @@ import os
 import stat
 from pathlib import Path
 
+from torchcaps._atomic import write_text
+
 
 def is_whole(library: Path) -> bool:
     """Whether a library is the one that was signed, to the last byte; what a crash or a full disk cut is not."""
@@ -15,9 +17,7 @@ def is_whole(library: Path) -> bool:
 def sign(library: Path) -> None:
     """Write beside a library what it must be when it is loaded, and let others change neither."""
     library.chmod(0o755)
-    part = library.with_suffix(".part")
-    part.write_text(_digest(library))
-    part.replace(_note(library))
+    write_text(_note(library), _digest(library))
 
 
 def trust(path: Path) -> None:
