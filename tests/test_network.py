@@ -128,12 +128,12 @@ def test_probabilities_under_a_loss_that_does_not_read_scores_are_a_softmax():
 def test_a_recipe_that_could_not_be_written_whole_is_not_there(tmp_path, monkeypatch):
     (tmp_path / "config.json").write_text("of an older network")
 
-    def cut(path, text):
-        with path.open("w") as file:
-            file.write(text[:20])
+    def cut(path, data):
+        with path.open("wb") as file:
+            file.write(data[:20])
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(Path, "write_text", cut)
+    monkeypatch.setattr(Path, "write_bytes", cut)
     with pytest.raises(OSError, match="full"):
         write_weights(net(), tmp_path, {"name": "mine", "options": {}})
     assert not (tmp_path / "config.json").exists()
