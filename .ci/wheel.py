@@ -1,4 +1,5 @@
-"""The wheel alone, as a stranger installs it: in an empty virtual environment, away from the repository.
+"""What is in the wheel and the sdist, and the wheel alone, as a stranger installs it: in an empty virtual environment,
+away from the repository.
 
 python .ci/wheel.py dist
 """
@@ -7,10 +8,11 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import time
 import venv
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -27,10 +29,65 @@ for name in ("torchcaps.functional", "torchcaps.models._registry", "torchcaps.tr
 NATIVE = "from torchcaps.ops import native; assert native.status() == 'native'; print('native passes built')"
 
 
-def missing(wheel: Path) -> list[str]:
-    """Files of the package that git knows and the wheel does not hold."""
-    tracked = subprocess.run(["git", "ls-files", "torchcaps"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return sorted(set(tracked.stdout.split()) - set(zipfile.ZipFile(wheel).namelist()))
+SHIPPED = {
+    "chen2019--lenet",
+    "gu2021--capsnet",
+    "mitterreiter2023--capsnet",
+    "peer2021--sign",
+    "sabour2017--capsnet",
+    "tsai2020--inverted_simple",
+}
+SHOWN = SHIPPED - {"peer2021--sign"}
+SOURCES = {
+    "torchcaps/bench/templates/*.html",
+    "torchcaps/bench/templates/*.css",
+    "torchcaps/explorer/page/*.html",
+    "torchcaps/explorer/page/*.css",
+    "torchcaps/explorer/page/*.js",
+    "torchcaps/ops/native/*.cpp",
+    "torchcaps/ops/native/*.h",
+    "torchcaps/report/templates/*.html",
+    "torchcaps/report/templates/*.css",
+}
+DATA = {
+    "torchcaps/py.typed",
+    "torchcaps/bench/claims.toml",
+    "torchcaps/explorer/digits.npz",
+    *(f"torchcaps/explorer/findings/{name}.json" for name in SHOWN),
+    *(f"torchcaps/models/weights/{name}/{file}" for name in SHIPPED for file in ("config.json", "model.safetensors")),
+}
+LICENCES = {"LICENSE", "NOTICE"}
+METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", *(f"licenses/{name}" for name in LICENCES)}
+MOST_BYTES = 9_000_000  # 8.1 million of them were there in the first version; 7.8 are weights
+
+
+def tracked() -> set[str]:
+    """Files of the package that git knows."""
+    told = subprocess.run(["git", "ls-files", "torchcaps"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(told.stdout.split())
+
+
+def complaints(wheel: Path, known: set[str], most: int = MOST_BYTES) -> list[str]:
+    """What is wrong with the contents of a wheel: files that lack or that nobody listed, and its size."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    info = f"{'-'.join(wheel.name.split('-')[:2])}.dist-info/"
+    code = {name for name in known if name.endswith(".py")}
+    wanted = known | DATA | {info + name for name in METADATA}
+    listed = code | DATA | {info + name for name in METADATA}
+    # an absolute pattern must match the whole of a path
+    strays = {n for n in names - listed if not any(PurePosixPath("/", n).match(f"/{source}") for source in SOURCES)}
+    found = [f"lacks {name}" for name in sorted(wanted - names)]
+    found += [f"holds {name}, which no list in .ci/wheel.py names" for name in sorted(strays)]
+    if (size := wheel.stat().st_size) > most:
+        found.append(f"has {size:,} bytes, more than {most:,}")
+    return found
+
+
+def without_licences(sdist: Path) -> list[str]:
+    """Those of the licences that an sdist lacks."""
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    return [f"lacks {name}" for name in sorted(LICENCES - names)]
 
 
 def try_alone(wheel: Path, folder: Path) -> None:
@@ -97,9 +154,11 @@ def fetched(address: str, tries: int = 60) -> str:
 
 def main(folder: str) -> None:
     """Check what is inside, then try it."""
-    [wheel] = Path(folder).resolve().glob("*.whl")
-    if left_out := missing(wheel):
-        sys.exit(f"{wheel.name} lacks {', '.join(left_out)}")
+    [wheel], [sdist] = (list(Path(folder).resolve().glob(kind)) for kind in ("*.whl", "*.tar.gz"))
+    wrong = [f"{wheel.name} {fault}" for fault in complaints(wheel, tracked())]
+    wrong += [f"{sdist.name} {fault}" for fault in without_licences(sdist)]
+    if wrong:
+        sys.exit("\n".join(wrong))
     with TemporaryDirectory() as place:
         try_alone(wheel, Path(place))
     print(f"{wheel.name} works alone")

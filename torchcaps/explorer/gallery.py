@@ -104,7 +104,7 @@ def _trained(name: str, folder: Path) -> Exhibit:
 
 
 def shipped_digits() -> Stored:
-    """Two hundred of MNIST's test digits, which ship with the package.
+    """Two hundred of MNIST's test digits, which ship with the package, under CC BY-SA 3.0 (see NOTICE).
 
     >>> shipped_digits().image_shape
     (1, 28, 28)
