@@ -164,6 +164,14 @@ def test_compactness_is_mean_and_deviation_in_nats():
         CompactnessTable(rows=[])
 
 
+def test_a_capsule_of_one_number_has_nothing_to_be_compact_with():
+    """peer2021/sign's have one: log 1 is the most there can be, and no bar can show a part of it."""
+    parts = (FactorCompactness("shift_x", (-1.0, 1.0), 0.0, 0.0, 3, 0),)
+    page = told(sections(network("net", compactness=CompactnessResult(1, parts)))["CompactnessTable"])
+    assert page.rows == [["Network", "shift x"], ["net at most 0.00", "0.00 ± 0.00"]]
+    assert page.attributes("rect", "width") == []
+
+
 def test_whatever_has_no_section_is_a_table():
     symmetry = SymmetryResult(3, (Asymmetry("scores", 0.5, 2.0),))
     found = {name: counted(5) for name in ("accuracy", "affine", "overlap")}
