@@ -41,6 +41,7 @@ FIELDS = {
     "steps": st.none() | count,
     "until_accuracy": st.none() | st.floats(0, 1, exclude_min=True),
     "judge_every": st.none() | count,
+    "average": share,
     "batch_size": count,
     "optimiser": st.sampled_from(OPTIMISERS),
     "lr": rate,

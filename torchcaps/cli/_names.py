@@ -35,7 +35,7 @@ RECIPES = (
 SETTINGS = (
     "data_options", "images", "image_size", "fit", "balance", "augment", "standardise", "validation",
     "validation_data", "validation_options", "overfit", "epochs", "steps", "until_accuracy", "judge_every",
-    "batch_size", "optimiser", "lr", "lr_schedule", "momentum", "weight_decay", "clip", "loss",
+    "average", "batch_size", "optimiser", "lr", "lr_schedule", "momentum", "weight_decay", "clip", "loss",
     "reconstruction_weight", "callbacks", "seed", "precision", "deterministic", "compile", "save_every", "keep",
 )  # fmt: skip
 OPTIONS = (

@@ -160,7 +160,7 @@ def _train(
         log.resumed(training.step)
         with stoppable(training.folder):
             training.run(log)
-    network = training.model.eval()
+    network = training.left()
     if folder is not None and fabric.is_global_zero:
         try:
             keep_final(network, folder / MODEL, facts, Ending(settings, training.history, len(data)))

@@ -15,6 +15,7 @@ from torchcaps.infer import infer, ready
 from torchcaps.measures import correct
 from torchcaps.network import Model
 from torchcaps.train import checkpoint
+from torchcaps.train.average import averaged, pack_average, share_buffers, unpack_average
 from torchcaps.train.callbacks import Callback, Watchers
 from torchcaps.train.checkpoint import Checkpoint
 from torchcaps.train.final import Final
@@ -69,6 +70,7 @@ class Training:
         self.optimiser = _optimiser(model, settings, skips=self.pending.late > 0)
         whole: Any = torch.compile(self.objective) if settings.compile else self.objective
         self.wrapped, self.stepper = fabric.setup(whole, self.optimiser)
+        self.average = averaged(model, settings.average) if settings.average else None
         batches = -(-len(splits.train) // settings.batch_size)
         self.batches, self.limit = (min(limit, batches) if limit else batches), limit
         self.step, self.history = 0, list[dict[str, Any]]()
@@ -82,6 +84,13 @@ class Training:
     def model(self) -> Model:
         """The network."""
         return self.objective.model
+
+    @property
+    def judged(self) -> Model:
+        """The network with the weights that validation is judged with: averaged ones, if there is an average."""
+        found = self.model if self.average is None else self.average.module
+        assert isinstance(found, Model)
+        return found
 
     @property
     def total(self) -> int:
@@ -161,6 +170,8 @@ class Training:
         if self.pending.late:
             self.optimiser.found_inf = self.pending.broken  # type: ignore[attr-defined]
         self.stepper.step()
+        if self.average is not None:
+            self.average.update_parameters(self.model)
         self.step += 1
         for watcher in self.watchers.all:
             watcher.after_step(self)
@@ -176,12 +187,13 @@ class Training:
 
     def accuracy(self, data: Dataset) -> float:
         """The share of images that are right, over all processes."""
+        share_buffers(self.judged, self.fabric)
         right = torch.zeros((), dtype=torch.double)
         count = min(len(data), self.limit * self.settings.batch_size) if self.limit else len(data)
         for index in torch.arange(count).split(self.settings.batch_size):
             part, weight = part_of(data.batch(index), self.fabric.global_rank, self.fabric.world_size)
             with self.fabric.autocast():
-                scores = infer(self.objective.model, part.images).scores.cpu()
+                scores = infer(self.judged, part.images).scores.cpu()
             right += correct(scores, part.labels.cpu()).sum() * float(weight > 0)
         return float(self._reduce(right)) / count
 
@@ -194,6 +206,7 @@ class Training:
         if self.folder is not None and self.fabric.is_global_zero:
             state = {f"model.{name}": t for name, t in self.objective.model.state_dict().items()}
             tensors, groups = checkpoint.pack_optimiser(self.optimiser)
+            means = {} if self.average is None else pack_average(self.average)
             record = {
                 "settings": self.settings.to_json(),
                 "classes": self.splits.train.classes,
@@ -205,13 +218,15 @@ class Training:
                 "optimiser": groups,
                 "callbacks": self.watchers.state(),
             }
-            whole = Checkpoint(record, {**state, **tensors})
+            whole = Checkpoint(record, {**state, **means, **tensors})
             checkpoint.save(self.folder, self.step, whole, keep=self.settings.keep)
 
     def restore(self, found: Checkpoint) -> None:
         """Go back to a checkpoint."""
         self._check_data(found.record)
         self.objective.model.load_state_dict(checkpoint.unpack_model(found))
+        if self.average is not None:
+            unpack_average(self.average, found.tensors, found.record["step"])
         checkpoint.unpack_optimiser(self.optimiser, found.tensors, found.record["optimiser"])
         self.step, self.history, self.sums = (found.record[key] for key in ("step", "history", "sums"))
         self.watchers.restore(found.record.get("callbacks", []))
@@ -220,7 +235,7 @@ class Training:
         """Stand at the end, with the final network; there is nothing left to train."""
         images = len(self.splits.train) if final.ending.images is None else final.ending.images
         self._check_data({**final.config, "images": images})
-        self.objective.model.load_state_dict(final.weights)
+        self.judged.load_state_dict(final.weights)
         self.history = final.ending.history
         self.step = self.history[-1]["step"]
 
@@ -233,6 +248,12 @@ class Training:
             then, now = before.get(name), list(getattr(data, name))
             if then not in (None, now):
                 raise ValueError(f"the data has changed: its {name} was {then}, now {now}")
+
+    def left(self) -> Model:
+        """The network that the training leaves, ready to be asked: it has the averaged weights, if there are any."""
+        if self.average is not None:
+            self.model.load_state_dict(self.average.module.state_dict())
+        return self.model.eval()
 
     def _due(self, every: int | None) -> bool:
         return every is not None and self.step % every == 0

@@ -30,7 +30,7 @@ class Run:
     """What `fit` gives and `load_run` finds again.
 
     Attributes:
-        model: the trained network, ready to be asked.
+        model: the trained network, ready to be asked; with averaged weights if the settings have an `average`.
         settings: what decided the training.
         classes: names of the classes.
         image_shape: channels, height and width of the images it takes.

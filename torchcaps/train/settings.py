@@ -64,6 +64,9 @@ class Settings:
         steps: end after so many steps instead, whatever the epochs.
         until_accuracy: share of validation images right at which training ends early.
         judge_every: steps between judgings by the validation images, besides the one after every epoch.
+        average: how much an exponential moving average of weights and buffers keeps at each step, such as 0.999; 0 for
+            none. With it validation is judged with the averaged weights, and the network that the training leaves has
+            them.
         lr_schedule: how the learning rate changes; see `torchcaps.train.learning_rate`.
         momentum: of stochastic gradient descent.
         clip: the largest norm of the gradient of all parameters; longer ones are shortened to it.
@@ -96,6 +99,7 @@ class Settings:
     steps: int | None = None
     until_accuracy: float | None = None
     judge_every: int | None = None
+    average: float = 0.0
     batch_size: int = 128
     optimiser: str = "adam"
     lr: float = 1e-3
@@ -128,6 +132,7 @@ class Settings:
         self._check("lr", 0 < self.lr <= MOST, f"it must be positive, and at most {MOST:g}")
         self._check("clip", self.clip is None or 0 < self.clip <= MOST, f"it must be positive, and at most {MOST:g}")
         self._check("momentum", 0 <= self.momentum < 1, "a number from 0 up to, but not, 1")
+        self._check("average", 0 <= self.average < 1, "a number from 0 up to, but not, 1")
         self._check("seed", 0 <= self.seed < 2**31, "a whole number from 0 to 2³¹ − 1")
         self._check("validation", 0 <= self.validation < 1, "a share from 0 up to, but not, 1")
         self._check_data()

@@ -10,6 +10,7 @@ from torch import Tensor
 from torchcaps.models import read_weights
 from torchcaps.network import CONFIG
 from torchcaps.train import checkpoint
+from torchcaps.train.average import judged_weights
 from torchcaps.train.checkpoint import Checkpoint
 from torchcaps.train.final import Entries, Final, is_end, read_final, read_older
 from torchcaps.train.settings import CUSTOM, Settings
@@ -83,7 +84,7 @@ def _of_checkpoint(folder: Path, facts: "Facts", found: Checkpoint, damage: str,
         warnings.warn(f"{'; '.join(problems)}; {step}", stacklevel=5)
     own = Settings.from_json(found.record["settings"])
     _compare(folder, facts, found.record, facts.settings.differences(own))
-    return Standing(checkpoint.unpack_model(found), found.record["history"])
+    return Standing(judged_weights(found), found.record["history"])
 
 
 def _no_end(damage: str, found: Checkpoint | None, problems: list[str]) -> str:
