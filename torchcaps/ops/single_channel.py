@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 Image = Float[Tensor, "*b c h w"]
-Kernel = Float[Tensor, "o c k l"]
+Kernel = Float[Tensor, "o each k l"]  # channels of each group
 
 
 def plain_strides(image: Image, kernel: Kernel) -> tuple[Image, Kernel]:
