@@ -254,8 +254,11 @@ def test_coupled_capsules_are_told_by_their_places(a_run, spy):
 def test_pictures_take_no_others_place(a_run, spy, monkeypatch):
     """Images of one name in two folders have a picture each, in a folder that held nothing."""
     a_run()
-    saved = []
-    figure = type("Figure", (), {"savefig": lambda _, target, **__: saved.append(target.name) or target.touch()})()
+    figure = type("Figure", (), {"savefig": lambda _, target, **__: target.write_text(str(len(pictures())))})()
+
+    def pictures():
+        return sorted(path.name for path in Path("new").glob("*.png"))
+
     spy("torchcaps.explain.figure_of_couplings", return_value=figure)
 
     def ask(run, paths, *, top, explain, draw):
@@ -265,7 +268,8 @@ def test_pictures_take_no_others_place(a_run, spy, monkeypatch):
 
     monkeypatch.setattr("torchcaps.train.predict.predict", ask)
     assert invoke("a/cat.png", "b/cat.png", "c/cat.png", "a/dog.png", "--explain", "--to", "new").exit_code == 0
-    assert saved == ["cat.png", "cat-2.png", "cat-3.png", "dog.png"]
+    assert pictures() == ["cat-2.png", "cat-3.png", "cat.png", "dog.png"]
+    assert [Path("new", name).read_text() for name in pictures()] == ["1", "2", "0", "3"]
     for taken in ("new", "new/cat.png"):
         assert "is not an empty folder" in str(invoke("a/cat.png", "--explain", "--to", taken).exception)
-    assert len(saved) == 4
+    assert len(pictures()) == 4
