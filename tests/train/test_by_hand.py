@@ -3,6 +3,7 @@
 import itertools
 from contextlib import nullcontext
 from types import SimpleNamespace
+from unittest.mock import NonCallableMock
 
 import pytest
 import torch
@@ -181,7 +182,8 @@ def test_a_process_without_images_counts_none(rank, hits):
     training = Training(Fabric(accelerator="cpu", devices=1), settings, net, Splits(one, one), folder=None)
     share = {"all_reduce": lambda values, reduce_op: shared.append(values.flatten()) or values}
     others = {"global_rank": rank, "world_size": 2, "device": torch.device("cpu"), "autocast": nullcontext}
-    training.fabric = SimpleNamespace(**share, **others, backward=lambda loss: loss.backward())
+    training.fabric = NonCallableMock(Fabric, **share, **others)
+    training.fabric.backward, training.fabric.broadcast = torch.Tensor.backward, lambda found: found
     training.train_on(one.batch(torch.arange(1)))
     assert training.accuracy(one) == hits
     assert [float(values[-1]) for values in shared] == [hits, hits]
