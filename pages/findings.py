@@ -22,10 +22,13 @@ INTRODUCTION = """\
 # Findings
 
 Written by `make pages` from `results/`; `torchcaps bench verify` computes every verdict again. A claim is
-**reproduced** or **refuted** if its 95 % interval over seeds and test images says so, else **undecided**; the rule
-(`torchcaps/bench/verdict.py`) and the claims (`torchcaps/bench/claims.toml`) were committed before any result. What the
-scale `cpu` cuts is said with every artefact. [Reproducing a paper](reproducing.md) tells how to run them,
-[the bibliography](bibliography.md) what the keys mean.
+**reproduced** or **refuted** if the intervals over its first 5, 8, 12 or 20 seeds and the test images say so; **not
+comparable** if its rows did not learn enough to be compared; else **undecided**, as every claim about trained networks
+is with fewer than five seeds. The rule is in `torchcaps/bench/verdict.py`; the claims (`torchcaps/bench/claims.toml`)
+were committed before any result. These results were made before this rule: `results/cpu/verdicts-old-rule.json` has
+what the rule before it said of them, with two seeds or more, and the remarks below the tables of claims still speak of
+those verdicts. What the scale `cpu` cuts is said with every artefact. [Reproducing a paper](reproducing.md) tells how
+to run them, [the bibliography](bibliography.md) what the keys mean.
 """
 
 
@@ -59,7 +62,9 @@ def overview(chosen: dict[str, Any]) -> str:
     )
     run = sum(summary is not None for summary in chosen.values())
     counts = ", ".join(
-        f"{words[w]} {w}" for w in ("reproduced", "refuted", "undecided", "shown", "not run") if words[w]
+        f"{words[w]} {w}"
+        for w in ("reproduced", "refuted", "not comparable", "undecided", "shown", "not run")
+        if words[w]
     )
     return f"{run} of {len(chosen)} artefacts have results. Of {words.total()} claims: {counts}.\n"
 

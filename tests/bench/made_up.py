@@ -13,7 +13,7 @@ def shares(rng, means, *, images=1000, spread=0.01, answers=10):
     return [Number.share(rng.random(images) < mean + spread * rng.standard_normal(), answers) for mean in means]
 
 
-def results(rows, *, on="accuracy", seeds=3, seed=0, **options):
+def results(rows, *, on="accuracy", seeds=5, seed=0, **options):
     """Evidence with one accuracy a row: its mean, or the numbers themselves, a number a seed."""
     rng = np.random.default_rng(seed)
     numbers = {}

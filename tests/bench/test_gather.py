@@ -91,3 +91,20 @@ def test_details_are_those_of_a_name_seed_by_seed():
     found = gathered(*lines, line_of(JOBS["rba_bias", 0], {"x": 1.0}))
     assert found.details("rba", "tree") == [0, 1]
     assert found.details("rba_bias", "tree") == []
+
+
+def test_a_row_with_seeds_of_its_own_is_judged_at_these_alone():
+    pilot = Row("pilot", "Pilot", {"options": {"dim": 3}}, seeds=(1000, 1001))
+    artefact = replace(ARTEFACT, rows=(*ARTEFACT.rows, pilot), first_seed=5)
+    jobs = {(job.row, job.seed): job for job in artefact.judgings("cpu", 3)}
+    assert [seed for row, seed in jobs if row == "pilot"] == [1000, 1001]
+    assert [seed for row, seed in jobs if row == "rba"] == [5, 6, 7]
+    lines = [line_of(jobs[at], {"x": 1.0}) for at in [("pilot", 1000), ("pilot", 1001), ("rba", 5)]]
+    found = gathered(*lines, artefact=artefact)
+    assert found.seeds("pilot") == [1000, 1001]
+    assert (found.evidence.own, found.evidence.first_seed) == ({"pilot": (1000, 1001)}, 5)
+    assert len(found.lines) == 3
+    assert found.expected == 2 * 3 + 2
+    early = found.evidence.only(range(5))
+    assert set(early[At("pilot", "x")]) == {1000, 1001}
+    assert not early[At("rba", "x")]

@@ -10,7 +10,7 @@ from tests.bench.made_up import keep, line_of
 from tests.bench.toy import toy
 from torchcaps.bench import page as paging
 from torchcaps.bench.artefact import Picture
-from torchcaps.bench.page import Entry, counts, embedded, has_printed, render, shown, write_page
+from torchcaps.bench.page import Entry, counts, embedded, expected_wrong, has_printed, render, shown, write_page
 
 NASTY = "</script><b>bold</b>"
 
@@ -67,6 +67,18 @@ def test_verdicts_are_counted_apart_and_a_share_is_decided():
     assert "decided: 75 %" in trained  # 3 of 4: what is only shown cannot be decided
     assert "3 claims that are counted, not trained" in counted
     assert "decided: 33 %" in counted
+
+
+def test_how_many_wrong_decisions_are_to_be_expected():
+    claims = [
+        claim("decided", "refuted", look=5, seeds=0),
+        claim("open", "undecided", seeds=5),
+        claim("few", "undecided", seeds=4),
+        claim("counted", "reproduced", counted=True, seeds=9),
+    ]
+    assert expected_wrong([Entry(made(claims=claims))]) == (2, pytest.approx(0.1))
+    told = "2 claims about trained networks have been looked at. If the seeds are roughly normal, at most 0.1 of them"
+    assert told in text(made(claims=claims))
 
 
 def test_every_claim_is_there_with_its_verdict_reason_and_needs():

@@ -93,3 +93,37 @@ def test_outcomes_are_stored_first_image_first():
 def test_a_row_without_a_network_says_so():
     with pytest.raises(ValueError, match="the row has none"):
         _ = Subject(0).own
+
+
+def outcomes(*right, sources=1):
+    return Number.share(np.array(right, dtype=bool), 10, sources)
+
+
+def test_a_number_between_two_checkpoints_keeps_both():
+    a, b = outcomes(1, 0, 1, 0), outcomes(1, 1, 0, 0)
+    made = Number.between(a, b, 0.25)
+    assert made.images.tolist() == [1.0, 0.25, 0.75, 0.0]
+    assert (made.value, made.answers) == (0.5, 10)
+    kept = json.loads(json.dumps(to_json(made)))
+    assert set(kept) == {"bits", "to", "weight", "count", "answers"}
+    back = from_json(kept)
+    assert (back.images.tolist(), back.value, to_json(back)) == (made.images.tolist(), 0.5, kept)
+    assert Number.between(Number(1.0), Number(3.0), 0.25).value == 1.5
+    assert Number.between(Number(None), b, 0.25).value is None
+
+
+def test_only_numbers_of_the_same_images_have_one_between():
+    with pytest.raises(ValueError, match=r"weight=1\.5 is not allowed"):
+        Number.between(outcomes(1), outcomes(0), 1.5)
+    for other in (outcomes(1, 0), outcomes(1, 0, 1, 1, sources=2), Number.share(np.ones(4, dtype=bool), 45)):
+        with pytest.raises(ValueError, match="not the same images"):
+            Number.between(outcomes(1, 0, 1, 0), other, 0.5)
+    with pytest.raises(ValueError, match="at checkpoints"):
+        Number.between(Number.between(outcomes(1), outcomes(0), 0.5), outcomes(1), 0.5)
+
+
+def test_how_many_images_a_source_has_is_stored_and_old_lines_have_one():
+    kept = to_json(outcomes(1, 0, 1, 0, sources=2))
+    assert from_json(kept).sources == 2
+    assert from_json({name: kept[name] for name in ("bits", "count", "answers")}).sources == 1
+    assert "sources" not in to_json(outcomes(1, 0))

@@ -34,6 +34,7 @@ class Row:
         measures: instead of the artefact's.
         others: settings of other trainings that the measures need.
         alone: whether it measures time or memory, so that nothing may run beside it.
+        seeds: of its own, instead of the artefact's: of pilots, such as (1000, 1001).
     """
 
     id: str
@@ -43,6 +44,7 @@ class Row:
     measures: tuple[MeasureSpec, ...] | None = None
     others: tuple[Parts, ...] = ()
     alone: bool = False
+    seeds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class Artefact:
         budget = self.budgets[scale]
         rows = [row for row in self.rows if row.id not in budget.cut]
         every = range(self.first_seed, self.first_seed + (seeds or budget.seeds))
-        return [self._judging(row, budget, seed) for row in rows for seed in every]
+        return [self._judging(row, budget, seed) for row in rows for seed in row.seeds or every]
 
     def _judging(self, row: Row, budget: Budget, seed: int) -> Judging:
         chosen = self.measures if row.measures is None else row.measures

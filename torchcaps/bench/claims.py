@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Literal
 
 from torchcaps.bench.evidence import At
+from torchcaps.bench.gates import Gate
 
 Side = Literal["above", "below", "inside"]
 Relation = Literal["==", "<=", ">="]
@@ -49,7 +50,9 @@ class Statement:
 
     Args:
         told: the statement in a few words.
-        controls: what must hold for the statement to mean anything; if one does not, it is undecided.
+        controls: claims that must be reproduced for the statement to mean anything; else it is not comparable.
+        smallest: the smallest effect of interest: how far beyond the value the number must be estimated.
+        gates: what means over seeds must have reached, likewise.
     """
 
     what: Sum | Slope | Spread
@@ -58,6 +61,8 @@ class Statement:
     value: Real = 0.0
     margin: Real = 0.0
     controls: tuple["Claim", ...] = ()
+    smallest: Real = 0.0
+    gates: tuple[Gate, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,13 +104,16 @@ class Shown:
 Claim = Statement | Counted | Together | Shown
 
 
-def greater(a: Place, b: Place, on: str = "") -> Statement:
-    """Row `a` has more than row `b`.
+def greater(a: Place, b: Place, on: str = "", *, smallest: Real = 0.0) -> Statement:
+    """Row `a` has more than row `b`; with `smallest`, by so much at least.
 
     >>> greater("aff_capsnet", "capsnet", "affine").told
     'aff_capsnet > capsnet (affine)'
+    >>> greater("aff_capsnet", "capsnet", "affine", smallest=0.01).told
+    'aff_capsnet > capsnet (affine) by 0.01'
     """
-    return Statement(_difference(a, b, on), "above", f"{_name(a)} > {_name(b)}{_on(on)}")
+    told = f"{_name(a)} > {_name(b)}{_on(on)}{_by(smallest)}"
+    return Statement(_difference(a, b, on), "above", told, smallest=smallest)
 
 
 def at_least(a: Place, b: Place, on: str = "", *, margin: Real) -> Statement:
@@ -128,23 +136,27 @@ def alike(a: Place, b: Place, on: str = "", *, margin: Real) -> Statement:
     return Statement(_difference(a, b, on), "inside", told, margin=margin)
 
 
-def above(row: Place, value: Real, on: str = "") -> Statement:
+def above(row: Place, value: Real, on: str = "", *, smallest: Real = 0.0) -> Statement:
     """A row's number is more than a value.
 
     >>> above("a", 0.99, "clean").told
     'a > 0.99 (clean)'
     """
-    return Statement(Sum(_terms(row, on, 1.0)), "above", f"{_name(row)} > {value:g}{_on(on)}", value=value)
+    told = f"{_name(row)} > {value:g}{_on(on)}{_by(smallest)}"
+    return Statement(Sum(_terms(row, on, 1.0)), "above", told, value=value, smallest=smallest)
 
 
-def below(row: Place, value: Real, on: str = "", *, controls: Sequence["Claim"] = ()) -> Statement:
+def below(
+    row: Place, value: Real, on: str = "", *, controls: Sequence["Claim"] = (), smallest: Real = 0.0
+) -> Statement:
     """A row's number is less than a value.
 
     >>> below("a", 0.1, "clean").told
     'a < 0.1 (clean)'
     """
-    told = f"{_name(row)} < {value:g}{_on(on)}"
-    return Statement(Sum(_terms(row, on, 1.0)), "below", told, value=value, controls=tuple(controls))
+    told = f"{_name(row)} < {value:g}{_on(on)}{_by(smallest)}"
+    what = Sum(_terms(row, on, 1.0))
+    return Statement(what, "below", told, value=value, controls=tuple(controls), smallest=smallest)
 
 
 def near(row: Place, value: Real, on: str = "", *, margin: Real) -> Statement:
@@ -157,22 +169,22 @@ def near(row: Place, value: Real, on: str = "", *, margin: Real) -> Statement:
     return Statement(Sum(_terms(row, on, 1.0)), "inside", told, value=value, margin=margin)
 
 
-def rises(rows: Sequence[str | At], on: str = "") -> Statement:
+def rises(rows: Sequence[str | At], on: str = "", *, smallest: Real = 0.0) -> Statement:
     """The numbers of the rows rise in their order.
 
     >>> rises(["size_3", "size_5", "size_7"], "affine").told
     'size_3 … size_7 rises (affine)'
     """
-    return Statement(_slope(rows, on), "above", f"{_span(rows)} rises{_on(on)}")
+    return Statement(_slope(rows, on), "above", f"{_span(rows)} rises{_on(on)}{_by(smallest)}", smallest=smallest)
 
 
-def falls(rows: Sequence[str | At], on: str = "") -> Statement:
+def falls(rows: Sequence[str | At], on: str = "", *, smallest: Real = 0.0) -> Statement:
     """The numbers of the rows fall in their order.
 
     >>> falls(["size_3", "size_5", "size_7"], "affine").told
     'size_3 … size_7 falls (affine)'
     """
-    return Statement(_slope(rows, on), "below", f"{_span(rows)} falls{_on(on)}")
+    return Statement(_slope(rows, on), "below", f"{_span(rows)} falls{_on(on)}{_by(smallest)}", smallest=smallest)
 
 
 def flat(rows: Sequence[str | At], on: str = "", *, margin: Real) -> Statement:
@@ -193,31 +205,32 @@ def not_rising(rows: Sequence[str | At], on: str = "", *, margin: Real) -> State
     return Statement(_slope(rows, on), "below", f"{_span(rows)} does not rise{_on(on)}", value=margin)
 
 
-def steadier(a: Sequence[At], b: Sequence[At]) -> Statement:
+def steadier(a: Sequence[At], b: Sequence[At], *, smallest: Real = 0.0) -> Statement:
     """The numbers at `a` vary less over the seeds than those at `b`.
 
     >>> steadier([At("a", "clean")], [At("b", "clean")]).side
     'above'
     """
-    return Statement(Spread(tuple(a), tuple(b)), "above", f"{_span(a)} varies less than {_span(b)}")
+    told = f"{_span(a)} varies less than {_span(b)}{_by(smallest)}"
+    return Statement(Spread(tuple(a), tuple(b)), "above", told, smallest=smallest)
 
 
-def peak(row: str, others: Sequence[str], on: str) -> Together:
+def peak(row: str, others: Sequence[str], on: str, *, smallest: Real = 0.0) -> Together:
     """A row has more than each of the others.
 
     >>> [part.told for part in peak("a", ["b", "c"], "clean").members]
     ['a > b (clean)', 'a > c (clean)']
     """
-    return every(*(greater(row, other, on) for other in others))
+    return every(*(greater(row, other, on, smallest=smallest) for other in others))
 
 
-def ordered(rows: Sequence[str | At], on: str = "") -> Together:
+def ordered(rows: Sequence[str | At], on: str = "", *, smallest: Real = 0.0) -> Together:
     """Each row has more than the next.
 
     >>> [part.told for part in ordered(["a", "b", "c"], "clean").members]
     ['a > b (clean)', 'b > c (clean)']
     """
-    return every(*(greater(a, b, on) for a, b in pairwise(rows)))
+    return every(*(greater(a, b, on, smallest=smallest) for a, b in pairwise(rows)))
 
 
 def every(*claims: Claim) -> Together:
@@ -236,6 +249,21 @@ def some(*claims: Claim) -> Together:
     False
     """
     return Together(claims, all=False)
+
+
+def gated(claim: "Claim", *gates: Gate) -> "Claim":
+    """The claim with these gates before each of its statements.
+
+    >>> from torchcaps.bench.gates import is_trained
+    >>> [len(part.gates) for part in gated(peak("a", ["b", "c"], "clean"), is_trained("a", 0.5)).members]
+    [1, 1]
+    """
+    match claim:
+        case Together():
+            return replace(claim, members=tuple(gated(member, *gates) for member in claim.members))
+        case Statement():
+            return replace(claim, gates=(*claim.gates, *gates))
+    return claim
 
 
 def counted(a: At, relation: Relation, value: Real | At, *, tolerance: Real = 0.0) -> Counted:
@@ -307,3 +335,7 @@ def _span(rows: Sequence[str | At]) -> str:
 
 def _on(on: str) -> str:
     return f" ({on})" if on else ""
+
+
+def _by(smallest: Real) -> str:
+    return f" by {smallest:g}" if smallest else ""

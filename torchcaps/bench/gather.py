@@ -60,8 +60,9 @@ def gather(artefact: Artefact, scale: Scale, results: Mapping[str, Line]) -> Gat
     Args:
         results: of all jobs, by name: see `store.results`.
     """
-    seeds = [line["seed"] for line in results.values() if line.get("artefact") == artefact.id]
-    stored = [seed + 1 - artefact.first_seed for seed in seeds]
+    own = {row.id for row in artefact.rows if row.seeds}
+    lines = [line for line in results.values() if line.get("artefact") == artefact.id and line["row"] not in own]
+    stored = [line["seed"] + 1 - artefact.first_seed for line in lines]
     jobs = artefact.judgings(scale, max([artefact.budgets[scale].seeds, *stored]))
     found = {(job.row, job.seed): results[job.name] for job in jobs if job.name in results}
     done = {key: line for key, line in found.items() if line["state"] == store.DONE}
@@ -94,7 +95,8 @@ def _evidence(
             missed.setdefault(row, []).append(seed)
     judged = {row for row, _ in done}
     absent = {row: _why(line) for (row, _), line in found.items() if row not in judged}
-    return Evidence(numbers, absent, artefact.budgets[scale].cut, missed)
+    own = {row.id: row.seeds for row in artefact.rows if row.seeds}
+    return Evidence(numbers, absent, artefact.budgets[scale].cut, missed, artefact.first_seed, own)
 
 
 def _why(line: Line) -> str:

@@ -16,10 +16,11 @@ from torchcaps.bench.gather import Gathered, gather
 from torchcaps.bench.spans import span
 from torchcaps.bench.summary import Summary
 from torchcaps.bench.table import SAME
+from torchcaps.bench.verdict import LOOKS
 from torchcaps.report._page import TEMPLATES as BASE
 
 TEMPLATES = Path(__file__).parent / "templates"
-WORDS = ("reproduced", "refuted", "undecided", "not run", "shown")
+WORDS = ("reproduced", "refuted", "not comparable", "undecided", "not run", "shown")
 PAPERS = {
     "gu2021": "Gu, Tresp, Hu: Capsule Network is Not More Robust than Convolutional Network (2021)",
     "chen2019": "Chen, Wang, Zhao, Crandall: Generalized Capsule Networks with Trainable Routing Procedure (2019)",
@@ -110,6 +111,7 @@ def render(entries: Sequence[Entry], artefacts: int) -> str:
     return environment.get_template("bench.html").render(
         papers={PAPERS[paper]: of for paper, of in by_paper.items() if of},
         counts=counts(entries),
+        expected_wrong=expected_wrong(entries),
         words=WORDS,
         artefacts=artefacts,
         entries=entries,
@@ -131,6 +133,13 @@ def counts(entries: Sequence[Entry]) -> dict[str, Counter[str]]:
         for claim in entry.summary["claims"]:
             found["deterministic" if claim["deterministic"] else "trained"][claim["word"]] += 1
     return found
+
+
+def expected_wrong(entries: Sequence[Entry]) -> tuple[int, float]:
+    """How many claims about trained networks have had a look, and how many wrong decisions these lead to at most."""
+    claims = [claim for entry in entries for claim in entry.summary["claims"] if not claim["deterministic"]]
+    looked_at = sum(bool(claim.get("look")) or claim.get("seeds", 0) >= LOOKS[0].seeds for claim in claims)
+    return looked_at, looked_at * sum(look.level for look in LOOKS)
 
 
 def figure(value: float | int | str | None, form: str = "number") -> str:

@@ -101,11 +101,16 @@ def few(data: Dataset, count: int) -> Dataset:
 
 
 def to_json(number: Number) -> Any:
-    """A number as a result line holds it; outcomes image by image as a string of bits."""
+    """A number as a result line holds it; outcomes image by image as a string of bits, two of them and a weight
+    if it lies between two others."""
     if number.images is None:
         return number.value
-    bits = base64.b64encode(np.packbits(number.images).tobytes()).decode()
-    return {"bits": bits, "count": len(number.images), "answers": number.answers}
+    more = {} if number.sources == 1 else {"sources": number.sources}
+    facts = {"count": len(number.images), "answers": number.answers, **more}
+    if number.parts is None:
+        return {"bits": _bits(number), **facts}
+    a, b, weight = number.parts
+    return {"bits": _bits(a), "to": _bits(b), "weight": weight, **facts}
 
 
 def from_json(stored: Any) -> Number:
@@ -116,5 +121,15 @@ def from_json(stored: Any) -> Number:
     """
     if not isinstance(stored, dict):
         return Number(None if stored is None else float(stored))
-    packed = np.frombuffer(base64.b64decode(stored["bits"]), dtype=np.uint8)
-    return Number.share(np.unpackbits(packed, count=stored["count"]).astype(bool), stored["answers"])
+    first = _share(stored, "bits")
+    return Number.between(first, _share(stored, "to"), stored["weight"]) if "to" in stored else first
+
+
+def _bits(number: Number) -> str:
+    return base64.b64encode(np.packbits(np.asarray(number.images, dtype=bool)).tobytes()).decode()
+
+
+def _share(stored: Mapping[str, Any], name: str) -> Number:
+    packed = np.frombuffer(base64.b64decode(stored[name]), dtype=np.uint8)
+    right = np.unpackbits(packed, count=stored["count"]).astype(bool)
+    return Number.share(right, stored["answers"], stored.get("sources", 1))

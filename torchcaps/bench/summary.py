@@ -44,7 +44,7 @@ def summary(found: Gathered) -> Summary:
                 "kind": artefact.kind,
                 "scale": found.scale,
                 "target": _target(found),
-                "seeds": sorted({seed for _, seed in found.lines}),
+                "seeds": sorted({seed for row, seed in found.lines if row not in found.evidence.own}),
                 "claims": claims,
                 "tables": [asdict(fill(table, found.evidence)) for table in artefact.tables],
                 "about": artefact.about,

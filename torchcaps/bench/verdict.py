@@ -1,76 +1,81 @@
-"""The rule by which stored numbers become verdicts. It was committed before the results and does not know them.
+"""The rule by which stored numbers become verdicts. It knows no results.
 
-Rows are judged on the same M test images, seed by seed. Of S seeds a statement's number is d_s; its standard error is
-se² = var(d_s)/S + max(v, 1/M)/M, where var has S − 1 below it and v is the variance over images of the seeds' mean; its
-interval is that of t with S − 1 degrees of freedom. Numbers that are no shares of images have the first term only.
+Results that were stored before it are judged by it again; what the rule before it said of them is kept beside them.
 
-- above a value (greater: the difference of two rows above 0; at least: above −margin; rises: the slope above 0):
-  reproduced if the 95 % interval lies above, refuted if it lies below; below a value the other way round.
-- inside a margin (alike): reproduced if the 90 % interval lies inside, refuted if the 95 % interval lies outside.
-- all of k: reproduced if all are, refuted if one is at level 0.05/k; one of k: the other way round.
-- undecided in any case: compared rows all above 99.5 % or all at chance; a row that did not reach the accuracy at which
-  rows are compared; a control that does not hold (the first of them, or another that the scale has not cut); fewer than
-  two seeds.
+Looks. A claim is looked at four times: at its first 5, 8, 12 and 20 seeds, at levels α of 0.02, 0.01, 0.01 and 0.01,
+0.05 in all. A look at n seeds uses exactly the first n of every row that has any result, and happens only if all these
+rows have them. The first look that calls the whole claim reproduced or refuted stands; later seeds change the estimate
+and the 95 % interval that are shown with it, and nothing else. Before the first look a claim is undecided. Claims about
+numbers that are counted, into which nothing random enters, and pictures need no look.
+
+Intervals. Rows are judged on the same images, seed by seed. Of the S numbers of a statement, one a seed: A = var/S,
+with S − 1 below var; B = max(v, 1/M)/M, with v the variance of the mean over seeds between M images (images made from
+the same source image are one: their mean). The interval is Student's with the squared error A + B and
+(2A + B)²/((2A)²/(S − 1) + B²/(M − 1)) degrees of freedom; with A alone, and S − 1, for numbers that are no shares of
+images. (`sample.py` says what the 2 is for.)
+
+Statements, with the interval at 1 − α:
+
+- above a value (greater: the difference of two rows above 0; at least: above −margin; rises: the slope above 0), with a
+  smallest effect of interest δ, 0 if none is named: reproduced if the interval lies above the value and the estimate is
+  at least the value + δ; refuted if the interval lies below the value + δ. Below a value: the other way round.
+- inside a margin (alike): reproduced if the 1 − 2α interval lies inside; refuted if the 1 − α interval lies outside.
+
+Claims of parts. All of k: reproduced if all parts are, each at α; refuted if a part is by Holm's step-down at α over
+the k parts. One of k: reproduced if a part is by Holm's step-down, refuted if all are, each at α. The words beside the
+parts are of the same look and levels. Parts whose rows the scale cuts are left out. Otherwise the claim takes the first
+of these words that a part has: of all, refuted, not run, not comparable, undecided; of one, reproduced, not run, not
+comparable, undecided.
+
+Gates. A statement is not comparable if by the seeds of the look a gate before it is not passed or was not measured; a
+control is not reproduced (level 0.05; one that the scale cuts is not asked, but for the first); a row did not reach the
+accuracy at which rows are compared; rows were judged on different images; compared rows are all above 99.5 %, or all at
+chance. A number that is not defined in every seed leaves it undecided.
+
+What the rule cannot do: t intervals take the seeds for draws that are roughly normal. A failure to learn that is rarer
+than one seed in S can be absent from all S, and the mean over the seeds is then not what they show.
 """
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator
 
-from torchcaps.bench.claims import Claim, Counted, Shown, Statement, Together, chance_limit
+from torchcaps.bench.claims import Claim, Counted, Statement, Together
 from torchcaps.bench.evidence import At, Evidence
-from torchcaps.bench.sample import LEVEL, Sample, all_places, image_counts, places_of, sample_of, single
+from torchcaps.bench.finding import CUT as CUT
+from torchcaps.bench.finding import find, flat
+from torchcaps.bench.sample import places_of
+from torchcaps.bench.telling import DECIDED, Look, Teller
+from torchcaps.bench.telling import Verdict as Verdict
 
-Word = Literal["reproduced", "refuted", "undecided", "not run", "shown"]
-CEILING, MOST_SEEDS = 0.995, 100
-CUT = "cut at this scale"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a claim.
-
-    Args:
-        told: the claim in a few words.
-        reason: why, in a sentence.
-        needs: of an undecided one, what it would take.
-        estimate, interval: the number the claim is about, with its 95 % interval; None where there is none.
-        members: the verdicts of a claim that has parts.
-    """
-
-    word: Word
-    told: str
-    reason: str
-    needs: str = ""
-    estimate: float | int | None = None
-    interval: tuple[float, float] | None = None
-    seeds: int = 0
-    members: tuple["Verdict", ...] = ()
+LOOKS = (Look(5, 0.02), Look(8, 0.01), Look(12, 0.01), Look(20, 0.01))
+MOST_SEEDS = 100
 
 
-def judge(claim: Claim, evidence: Evidence, *, prove: float = LEVEL, refute: float = LEVEL) -> Verdict:
+def judge(claim: Claim, evidence: Evidence) -> Verdict:
     """The verdict on a claim.
 
     >>> from torchcaps.bench.claims import above
     >>> from torchcaps.bench.evidence import Number
-    >>> found = Evidence({At("a", "x"): {seed: Number(0.9 + 0.01 * seed) for seed in range(3)}})
-    >>> judge(above("a", 0.5, on="x"), found).word
-    'reproduced'
-
-    Args:
-        prove, refute: the levels at which it is called reproduced or refuted; parts of a claim have stricter ones.
+    >>> found = Evidence({At("a", "x"): {seed: Number(0.9 + 0.01 * seed) for seed in range(5)}})
+    >>> verdict = judge(above("a", 0.5, on="x"), found)
+    >>> verdict.word, verdict.look
+    ('reproduced', 5)
     """
-    match claim:
-        case Shown():
-            there = all(any(at.row == row for at in evidence.numbers) for row in claim.rows)
-            return Verdict("shown", claim.told, "a picture") if there else _not_run(claim.told, claim.rows, evidence)
-        case Counted():
-            return _counted(claim, evidence)
-        case Together():
-            return _together(claim, evidence, prove=prove, refute=refute)
-        case Statement():
-            return _statement(claim, evidence, prove=prove, refute=refute)
+    before = Look(0, LOOKS[0].level)
+    verdict = Teller(evidence, before, LOOKS).told(find(claim, evidence, look=False))
+    for look in _looks(claim, evidence):
+        if verdict.word in DECIDED:
+            break
+        first = evidence.first_seed
+        found = find(claim, evidence.only(range(first, first + look.seeds)))
+        verdict = Teller(evidence, look, LOOKS).told(found)
+    return verdict
+
+
+def judge_once(claim: Claim, evidence: Evidence, level: float) -> Verdict:
+    """The verdict of a single look at all seeds there are, as comparisons of a user's own networks have it."""
+    looks = [Look(seeds, level) for seeds in range(2, MOST_SEEDS + 1)]
+    seeds = len(evidence.seeds([at for at in _places(claim, evidence) if evidence[at]]))
+    return Teller(evidence, Look(seeds, level), looks).told(find(claim, evidence))
 
 
 def is_deterministic(claim: Claim) -> bool:
@@ -85,162 +90,29 @@ def is_deterministic(claim: Claim) -> bool:
     return isinstance(claim, Counted)
 
 
-def _statement(claim: Statement, evidence: Evidence, *, prove: float, refute: float) -> Verdict:
-    places = places_of(claim, evidence)
-    if places is None or any(not evidence[place] for place in places):
-        return _not_run(claim.told, [at.row for at in all_places(claim)], evidence, cut=places is None)
-    seeds = evidence.seeds(places)
-    if any(evidence[place][seed].value is None for place in places for seed in seeds):
-        return Verdict("undecided", claim.told, "the number is not defined in every seed", seeds=len(seeds))
-    if len(image_counts(places, evidence, seeds)) > 1:
-        return Verdict("undecided", claim.told, "the rows were judged on different images", "the same images for all")
-    sample = sample_of(claim, places, evidence, seeds)
-    if len(seeds) < 2:
-        one = f"only {len(seeds)} seed" + "s" * (not seeds)
-        return Verdict("undecided", claim.told, one, "at least two seeds", sample.mean if seeds else None, None, 1)
-    told = (claim.told, sample.mean, sample.interval(), len(seeds))
-    if (why := _undecidable(claim, places, evidence, seeds)) is not None:
-        return _verdict("undecided", *told, reason=why[0], needs=why[1])
-    if _holds(claim, sample, 2 * prove if claim.side == "inside" else prove):
-        return _verdict("reproduced", *told, reason=_reason(sample))
-    if _fails(claim, sample, refute):
-        return _verdict("refuted", *told, reason=_reason(sample))
-    return _verdict("undecided", *told, reason=_reason(sample), needs=_needs(claim, sample))
+def _looks(claim: Claim, evidence: Evidence) -> Iterator[Look]:
+    """The looks for which all rows with any result have their seeds."""
+    numbers = [found for place in _places(claim, evidence) if (found := evidence[place])]
+    for look in LOOKS if numbers else ():
+        wanted = set(range(evidence.first_seed, evidence.first_seed + look.seeds))
+        if not all(wanted <= set(found) for found in numbers):
+            return
+        yield look
 
 
-def _verdict(
-    word: Word,
-    told: str,
-    estimate: float | int,
-    interval: tuple[float, float],
-    seeds: int,
-    *,
-    reason: str,
-    needs: str = "",
-) -> Verdict:
-    return Verdict(word, told, reason, needs, estimate, interval, seeds)
-
-
-def _holds(claim: Statement, sample: Sample, level: float) -> bool:
-    low, high = sample.interval(level)
-    match claim.side:
-        case "above":
-            return low > claim.value
-        case "below":
-            return high < claim.value
-        case "inside":
-            return claim.value - claim.margin < low and high < claim.value + claim.margin
-
-
-def _fails(claim: Statement, sample: Sample, level: float) -> bool:
-    low, high = sample.interval(level)
-    match claim.side:
-        case "above":
-            return high < claim.value
-        case "below":
-            return low > claim.value
-        case "inside":
-            return high < claim.value - claim.margin or low > claim.value + claim.margin
-
-
-def _undecidable(
-    claim: Statement, places: Sequence[At], evidence: Evidence, seeds: Sequence[int]
-) -> tuple[str, str] | None:
-    """Why a statement is undecided whatever its interval, and what it would take; None if it is not."""
-    rows = dict.fromkeys(place.row for place in places)
-    if short := [row for row in rows if evidence.missed.get(row)]:
-        return f"{', '.join(short)} did not reach the accuracy at which rows are compared", "longer training"
-    controls = [judge(control, evidence) for control in claim.controls]
-    for found in controls:
-        if found.word != "reproduced" and (found.reason != CUT or found is controls[0]):
-            return f"its control does not hold: {found.told}", "a longer training, or another control"
-    accuracies = [single(place, evidence, seeds) for place in places]
-    answers = [next(iter(evidence[place].values())).answers for place in places]
-    if len(places) < 2 or not all(answers):
-        return None
-    if all(accuracy.mean > CEILING for accuracy in accuracies):
-        return "all rows are above 99.5 %", "harder images or shorter training"
-    if all(a.interval()[1] < chance_limit(n) for a, n in zip(accuracies, answers, strict=True)):
-        return "all rows are at chance", "a longer training"
-    return None
-
-
-def _counted(claim: Counted, evidence: Evidence) -> Verdict:
-    places = [claim.a, *([claim.value] if isinstance(claim.value, At) else [])]
-    if any(place.row in evidence.cut or not evidence[place] for place in places):
-        cut = any(place.row in evidence.cut for place in places)
-        return _not_run(claim.told, [place.row for place in places], evidence, cut=cut)
-    seeds = evidence.seeds(places)
-    found = [evidence[claim.a][seed].value for seed in seeds]
-    wanted = [evidence[claim.value][s].value if isinstance(claim.value, At) else claim.value for s in seeds]
-    right = all(a is not None and b is not None and _agrees(claim, a, b) for a, b in zip(found, wanted, strict=True))
-    known = [value for value in found if value is not None]
-    estimate = known[0] if len(set(known)) == 1 else None
-    reason = f"found {', '.join(dict.fromkeys('undefined' if v is None else f'{v:,.6g}' for v in found))}"
-    return Verdict("reproduced" if right and seeds else "refuted", claim.told, reason, "", estimate, None, len(seeds))
-
-
-def _agrees(claim: Counted, a: float | int, b: float | int) -> bool:
-    room = claim.tolerance * (abs(b) or 1.0)
-    match claim.relation:
-        case "==":
-            return abs(a - b) <= room
-        case "<=":
-            return a <= b + room
-        case ">=":
-            return a >= b - room
-
-
-def _together(claim: Together, evidence: Evidence, *, prove: float, refute: float) -> Verdict:
-    parts = list(_flat(claim))
-    kept = [part for part in parts if judge(part, evidence).reason != CUT]
-    if not kept:
-        return Verdict("not run", claim.told, CUT)
-    k = len(kept)
-    share = {"prove": prove, "refute": refute / k} if claim.all else {"prove": prove / k, "refute": refute}
-    members = tuple(judge(part, evidence, **share) for part in kept)
-    words = [member.word for member in members]
-    least: tuple[Word, ...] = ("refuted", "not run", "undecided", "reproduced")
-    most: tuple[Word, ...] = ("reproduced", "not run", "undecided", "refuted")
-    word = next(word for word in (least if claim.all else most) if word in words)
-    counts = ", ".join(f"{words.count(w)} {w}" for w in least if w in words)
-    left_out = f"; {len(parts) - k} {CUT}" if k < len(parts) else ""
-    deciding = [member for member in members if member.word == word]
-    needs = next((member.needs for member in deciding if member.needs), "") if word == "undecided" else ""
-    seeds = min(member.seeds for member in members)
-    return Verdict(
-        word, claim.told, f"of {k} part{'s' * (k > 1)}: {counts}{left_out}", needs, seeds=seeds, members=members
-    )
-
-
-def _flat(claim: Together) -> Iterator[Claim]:
-    """The parts, with those of parts of the same kind in their place."""
-    for member in claim.members:
-        if isinstance(member, Together) and member.all == claim.all:
-            yield from _flat(member)
-        else:
-            yield member
-
-
-def _not_run(told: str, rows: Sequence[str], evidence: Evidence, *, cut: bool = False) -> Verdict:
-    if cut:
-        return Verdict("not run", told, CUT)
-    why = {row: evidence.absent.get(row, "no result yet") for row in rows if row in evidence.absent}
-    return Verdict("not run", told, "; ".join(f"{row}: {reason}" for row, reason in why.items()) or "no result yet")
-
-
-def _reason(sample: Sample) -> str:
-    low, high = sample.interval()
-    return f"{sample.mean:.4g}, 95 % interval {low:.4g} to {high:.4g}, {len(sample.values)} seeds"
-
-
-def _needs(claim: Statement, sample: Sample) -> str:
-    """How many seeds would decide it if they varied as these do, or that more images are needed."""
-    edges = [claim.value] if claim.side != "inside" else [claim.value - claim.margin, claim.value + claim.margin]
-    gap = min(abs(sample.mean - edge) for edge in edges)
-    for seeds in range(len(sample.values) + 1, MOST_SEEDS + 1):
-        if sample.reach(LEVEL, seeds) < gap:
-            return f"about {seeds} seeds, if they vary as these do"
-    if sample.over_images and math.sqrt(sample.over_images) * 2 > gap > 0:
-        return "more test images, and more seeds"
-    return f"more than {MOST_SEEDS} seeds: the number is too near the line"
+def _places(claim: Claim, evidence: Evidence, *, control: bool = False) -> Iterator[At]:
+    """The places that must have the seeds of a look: of statements, of their controls and of their gates."""
+    match claim:
+        case Together():
+            for part in flat(claim):
+                yield from _places(part, evidence, control=control)
+        case Statement():
+            if (places := places_of(claim, evidence)) is None:
+                return
+            yield from places
+            gates = [place for gate in claim.gates for place, _ in gate.terms]
+            yield from (place for place in gates if place.row not in evidence.own)
+            for one in claim.controls:
+                yield from _places(one, evidence, control=True)
+        case Counted() if control:
+            yield from [claim.a, *([claim.value] if isinstance(claim.value, At) else [])]

@@ -12,7 +12,7 @@ from torchcaps.bench.claims import greater
 from torchcaps.bench.compare.contest import Contest, Entrant
 from torchcaps.bench.evidence import At, Evidence
 from torchcaps.bench.sample import LEVEL, sample_of
-from torchcaps.bench.verdict import judge
+from torchcaps.bench.verdict import judge_once
 
 AGREES = "reproduced"
 
@@ -97,13 +97,14 @@ def _against(best: Entrant, plain: Entrant, pairs: dict[tuple[str, str], Differe
 def _difference(test: str, a: Entrant, b: Entrant, evidence: Evidence, level: float) -> Difference:
     claim = greater(a.id, b.id, test)
     places = [At(a.id, test), At(b.id, test)]
-    verdict = judge(claim, evidence, prove=level, refute=level)
+    verdict = judge_once(claim, evidence, level)
     sample = sample_of(claim, places, evidence, evidence.seeds(places))
     low, high = (min(100.0, max(-100.0, 100 * end)) for end in sample.interval(level))
     interval = (low, high) if len(sample.values) > 1 else None
     within = interval is not None and low <= 0 <= high
     why = "it could be chance" if within or interval is None else verdict.reason
-    needs = f"; it would take {verdict.needs}" if verdict.needs else ""
+    about = "about {}, if they vary as these do" if verdict.needs[:1].isdigit() else "{}"
+    needs = f"; it would take {about.format(verdict.needs)}" if verdict.needs else ""
     sure = verdict.word == AGREES
     return Difference(test, a.name, b.name, 100 * sample.mean, interval, sure, "" if sure else why + needs)
 

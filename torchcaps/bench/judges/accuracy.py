@@ -37,7 +37,7 @@ def accuracy(
         raise TypeError(f"{found} is not an accuracy")
     right = found.right.numpy()
     histogram = [sum(row[k] for row in found.confusion) for k in range(len(found.classes))]
-    return Found({on or view: Number.share(right, answers(seen))}, {f"answers/{on or view}": histogram})
+    return Found({on or view: Number.share(right, answers(seen), sources(seen))}, {f"answers/{on or view}": histogram})
 
 
 def answers(data: Dataset) -> int:
@@ -47,8 +47,23 @@ def answers(data: Dataset) -> int:
     >>> answers(load("multi_mnist", "test", source="glyphs"))
     45
     """
-    n = len(data.classes)
-    inner = getattr(data, "data", data)  # a frame around other images
+    n, inner = len(data.classes), _unframed(data)
     if not isinstance(inner, Overlapping):
         return n
     return n * (n - 1) // 2 + (n if inner.single else 0)
+
+
+def sources(data: Dataset) -> int:
+    """How many images in a row show the same source image first: the pairs that each leads.
+
+    >>> from torchcaps.data import load
+    >>> sources(load("multi_mnist", "test", source="glyphs", pairs=3)), sources(load("glyphs", "test"))
+    (3, 1)
+    """
+    inner = _unframed(data)
+    return inner.pairs if isinstance(inner, Overlapping) else 1
+
+
+def _unframed(data: Dataset) -> Dataset:
+    inner: Dataset = getattr(data, "data", data)  # a frame around other images
+    return inner
