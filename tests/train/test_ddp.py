@@ -15,11 +15,17 @@ from benchmarks.kill import TORCHCAPS
 from tests.train.alike import assert_alike
 from torchcaps.train import checkpoint, fit
 from torchcaps.train.run import CHECKPOINTS
+from torchcaps.train.trajectory import FOLDER
 
 # 37 images in batches of 9, which two cannot share evenly, and one of 1, so that one has none: 20 steps in four epochs.
-SETTINGS = {"overfit": 37, "batch_size": 9, "precision": "64", "seed": 3, "average": 0.9}
+SETTINGS = {"overfit": 37, "batch_size": 9, "precision": "64", "seed": 3, "average": 0.9, "judge_every": 5}
+SETTINGS["callbacks"] = {"trajectory": {"images": [20, 60]}}
 TRAIN = ["train", "sabour2017/capsnet", "--data", "glyphs", "--set", "width=0.04"]
-TRAIN += [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
+TRAIN += [
+    word
+    for name, value in SETTINGS.items()
+    for word in ("--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}")
+]
 
 
 def run(out, *options, launcher=()):
@@ -38,7 +44,15 @@ def alone(tmp_path_factory):
 
 def same(one, other):
     assert_alike(one, other, rel=1e-9, lines=20 + 4)
-    ends = [checkpoint.newest(folder / CHECKPOINTS)[0].tensors for folder in (one, other)]
+    points = [dict(checkpoint.newest(folder / CHECKPOINTS)[0].record["callbacks"]) for folder in (one, other)]
+    assert points[0] == points[1]
+    assert [point[:2] for point in points[0]["trajectory"]] == [[3, 27], [8, 64]]
+    for place in (CHECKPOINTS, FOLDER):
+        _same_weights(one / place, other / place)
+
+
+def _same_weights(one, other):
+    ends = [checkpoint.newest(folder)[0].tensors for folder in (one, other)]
     assert ends[0].keys() == ends[1].keys()
     for name, tensor in ends[0].items():
         if name.startswith(("model.", "average.")):

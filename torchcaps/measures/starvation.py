@@ -132,6 +132,8 @@ class Starvation:
         dead_mean, dead_std: ε₁ and ε₂ of dead capsules, see `Activity`.
     """
 
+    judges = False
+
     def __init__(self, every: int = 100, images: int = 128, dead_mean: float = 0.01, dead_std: float = 0.01) -> None:
         if every < 1 or images < 1:
             raise ValueError(f"every={every}, images={images} is not allowed: both must be at least 1")

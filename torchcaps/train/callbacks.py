@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import torch
 
 from torchcaps.measures import Starvation
+from torchcaps.train.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from torchcaps.train.loop import Training
@@ -18,8 +19,9 @@ Entry = dict[str, Any]
 class Callback(Protocol):
     """A watcher of a training; a subclass may leave each of its methods as it is.
 
-    It sees the whole `Training`: `training.model`, `training.batch`, `training.step`, the number of steps done, and
-    `training.settings`. Of several processes each has a watcher of its own; the state of the first is kept.
+    It sees the whole `Training`: `training.model`, `training.judged`, the network with averaged weights where there are
+    any, `training.batch`, `training.step`, the number of steps done, `training.settings`, and `training.folder`. Of
+    several processes each has a watcher of its own; the state of the first is kept.
 
     >>> class Count(Callback):
     ...     steps = 0
@@ -31,6 +33,10 @@ class Callback(Protocol):
     >>> count.steps
     2
     """
+
+    judges: bool = False
+    """Whether it looks at the validation images at times of its own, with `training.judge`. Then the training does not
+    look at them after every epoch, unless `until_accuracy` or `judge_every` asks for it."""
 
     # Each `return` says that doing nothing is meant: a method without any body would be abstract in a protocol.
 
@@ -85,7 +91,11 @@ class GradientNorm(Callback):
         self.total, self.steps = state
 
 
-CALLBACKS: dict[str, Callable[..., Callback]] = {"gradient_norm": GradientNorm, "starvation": Starvation}
+CALLBACKS: dict[str, Callable[..., Callback]] = {
+    "gradient_norm": GradientNorm,
+    "starvation": Starvation,
+    "trajectory": Trajectory,
+}
 """Callbacks that `Settings` can name; each is built with its options."""
 
 

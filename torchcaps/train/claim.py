@@ -12,9 +12,10 @@ from torchcaps.train.fingerprint import DATA
 from torchcaps.train.log import LOG, TENSORBOARD
 from torchcaps.train.processes import is_first
 from torchcaps.train.run import CHECKPOINTS, MODEL, RUN
+from torchcaps.train.trajectory import FOLDER as TRAJECTORY
 
 LOCK = ".lock"
-OURS = (LOCK, RUN, DATA, LOG, CHECKPOINTS, MODEL, TENSORBOARD)
+OURS = (LOCK, RUN, DATA, LOG, CHECKPOINTS, MODEL, TENSORBOARD, TRAJECTORY)
 LEFTOVERS = ("*.part", ".tmp*")  # our own unfinished files, and those of safetensors
 
 
@@ -38,7 +39,7 @@ def claimed(folder: Path | None, *, resume: bool) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         fresh = _is_empty(folder)
-        for place in (folder, folder / CHECKPOINTS, folder / MODEL):
+        for place in (folder, folder / CHECKPOINTS, folder / MODEL, folder / TRAJECTORY):
             for pattern in LEFTOVERS:
                 for leftover in place.glob(pattern):
                     leftover.unlink(missing_ok=True)

@@ -97,6 +97,12 @@ class Training:
         """Steps of the whole training."""
         return self.settings.steps or self.settings.epochs * self.batches
 
+    def seen_after(self, step: int) -> int:
+        """How many images have been learned from after so many steps; those of another epoch count again."""
+        epochs, done = divmod(step, self.batches)
+        most = min(len(self.splits.train), self.batches * self.settings.batch_size)
+        return epochs * most + min(done * self.settings.batch_size, most)
+
     def finished(self) -> bool:
         """Whether the last step is done, or the network good enough."""
         wanted, last = self.settings.until_accuracy, self.history[-1] if self.history else {}
@@ -178,7 +184,9 @@ class Training:
 
     def _end_epoch(self, epoch: int, speed: dict[str, float]) -> None:
         entry: dict[str, Any] = {"epoch": epoch, "step": self.step, **self._averages(), **speed}
-        if self.splits.validation is not None:
+        asked = self.settings.until_accuracy is not None or self._due(self.settings.judge_every)
+        elsewhere = any(watcher.judges for watcher in self.watchers.all)
+        if self.splits.validation is not None and (asked or not elsewhere):
             entry["validation_accuracy"] = self.accuracy(self.splits.validation)
         for watcher in self.watchers.all:
             watcher.after_epoch(self, entry)
@@ -187,6 +195,11 @@ class Training:
 
     def accuracy(self, data: Dataset) -> float:
         """The share of images that are right, over all processes."""
+        right, count = self.judge(data)
+        return right / count
+
+    def judge(self, data: Dataset) -> tuple[int, int]:
+        """How many images are right, over all processes, and of how many."""
         share_buffers(self.judged, self.fabric)
         right = torch.zeros((), dtype=torch.double)
         count = min(len(data), self.limit * self.settings.batch_size) if self.limit else len(data)
@@ -195,14 +208,18 @@ class Training:
             with self.fabric.autocast():
                 scores = infer(self.judged, part.images).scores.cpu()
             right += correct(scores, part.labels.cpu()).sum() * float(weight > 0)
-        return float(self._reduce(right)) / count
+        return int(self._reduce(right)), count
 
-    def save(self) -> None:
-        """Write a checkpoint, if there is a folder; one process does it for all. Broken weights are never kept."""
+    def check(self) -> None:
+        """Refuse weights that are broken, which are never kept."""
         self.catch_up()
         broken = broken_part(self.objective)
         if broken is not None:
             raise NotFiniteError(f"step {self.step}: {broken} since an earlier step. {ADVICE}.")
+
+    def save(self) -> None:
+        """Write a checkpoint, if there is a folder; one process does it for all."""
+        self.check()
         if self.folder is not None and self.fabric.is_global_zero:
             state = {f"model.{name}": t for name, t in self.objective.model.state_dict().items()}
             tensors, groups = checkpoint.pack_optimiser(self.optimiser)
