@@ -15,7 +15,7 @@ from torchcaps.data import GENERATORS, Dataset, Sign, Stored, load
 from torchcaps.data._random import permutation
 from torchcaps.network import Model
 from torchcaps.train import Settings
-from torchcaps.train.splits import load_part
+from torchcaps.train.splits import load_part, load_splits
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,14 @@ def images(settings: Settings, count: int = 0, *, split: str = "test", **options
     asked = replace(settings, data=name, data_options=own, seed=0)
     found = few(_loaded(json.dumps(asked.to_json()), split), count)
     return load(settings.data, split, **{"seed": 0, **made, "source": found}) if drawn else found
+
+
+def held_out(settings: Settings) -> Dataset:
+    """The validation images that a training was judged by, of its own split."""
+    found = load_splits(settings).validation
+    if found is None:
+        raise ValueError("the training was judged by no images: its settings hold none out")
+    return found
 
 
 @lru_cache(maxsize=1)  # the measures of a row ask for the same images one after the other

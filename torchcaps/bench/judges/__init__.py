@@ -19,7 +19,9 @@ from torchcaps.bench.judges.robust import transferred, universal
 from torchcaps.bench.judges.starvation import starvation
 from torchcaps.bench.judges.step_time import step_time
 from torchcaps.bench.judges.symmetry import symmetry
+from torchcaps.bench.judges.trajectory import trajectory
 from torchcaps.bench.judges.trees import mean_tree, trees
+from torchcaps.bench.judges.validation import validation
 from torchcaps.bench.subject import Judge
 
 JUDGES: dict[str, Judge] = {
@@ -42,7 +44,9 @@ JUDGES: dict[str, Judge] = {
     "starvation": starvation,
     "step_time": step_time,
     "symmetry": symmetry,
+    "trajectory": trajectory,
     "transferred": transferred,
     "trees": trees,
     "universal": universal,
+    "validation": validation,
 }
