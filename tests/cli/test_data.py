@@ -29,7 +29,7 @@ def test_a_data_set_is_here_once_all_its_files_are(monkeypatch, tmp_path, invoke
 def test_what_is_fetched_is_told_on_the_way(monkeypatch, tmp_path, invoke):
     monkeypatch.setenv("TORCHCAPS_DATA", str(tmp_path))
 
-    def obtain(recipe, *, report):
+    def obtain(recipe, root, report):
         report(f"asking [some] mirror for {recipe.name}")
         return {"images": b"", "labels": b""}
 

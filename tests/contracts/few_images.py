@@ -7,6 +7,8 @@ import numpy as np
 from PIL import Image
 from scipy.io import savemat
 
+from torchcaps.data.cifar100 import records
+
 COUNT = {"train": 60, "test": 30}
 RNG = np.random.default_rng(0)
 
@@ -33,11 +35,18 @@ def _mnist(monkeypatch, folder):
 def _cifar(monkeypatch, folder):
     def batch(count):
         labels = (np.arange(count) % 10).tolist()
-        return pickle.dumps({b"data": noise(count, 3072), b"labels": labels, b"fine_labels": labels}, 2)
+        return pickle.dumps({b"data": noise(count, 3072), b"labels": labels}, 2)
 
-    names = ["test_batch", "train", "test", *(f"data_batch_{k}" for k in range(1, 6))]
+    names = ["test_batch", *(f"data_batch_{k}" for k in range(1, 6))]
     files = {name: batch(20) for name in names}
     monkeypatch.setattr("torchcaps.data.cifar.obtain", lambda *_: files)
+    return {}
+
+
+def _cifar100(monkeypatch, folder):
+    files = {f"{part}.bin": records([row.tobytes() for row in noise(count, 3072)], [k % 10 for k in range(count)])
+             for part, count in COUNT.items()}  # fmt: skip
+    monkeypatch.setattr("torchcaps.data.cifar100.obtain", lambda *_: files)
     return {}
 
 
@@ -54,7 +63,7 @@ def _glyphs(monkeypatch, folder):
     return {}
 
 
-STORED = {"mnist": _mnist, "fashion_mnist": _mnist, "cifar10": _cifar, "cifar100": _cifar, "affnist": _affnist,
+STORED = {"mnist": _mnist, "fashion_mnist": _mnist, "cifar10": _cifar, "cifar100": _cifar100, "affnist": _affnist,
           "glyphs": _glyphs}  # fmt: skip
 
 

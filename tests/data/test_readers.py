@@ -75,7 +75,7 @@ def test_every_name_asks_for_its_own_files(monkeypatch, name):
         asked.append(recipe.name)
         raise DataUnavailableError("not here")
 
-    for module in ("mnist", "cifar"):
+    for module in ("mnist", "cifar", "cifar100"):
         monkeypatch.setattr(f"torchcaps.data.{module}.obtain", obtain)
     with pytest.raises(DataUnavailableError):
         load(name)

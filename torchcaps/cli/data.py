@@ -1,6 +1,7 @@
 """`torchcaps data`: what there is, and getting it."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -52,7 +53,16 @@ def list_(
 
 
 @app.command()
-def get(name: Annotated[str, typer.Argument(help="mnist, fashion_mnist, cifar10 or cifar100.")]) -> None:
+def get(
+    name: Annotated[str, typer.Argument(help="mnist, fashion_mnist, cifar10 or cifar100.")],
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="A directory with its files, asked alone; of cifar100 also a tar archive, and train/CLASS/NAME.png.",
+        ),
+    ] = None,
+) -> None:
     """Fetch a data set into the cache, checked, once even when several ask."""
     check_name("data set to get", name, KNOWN)
     from rich.console import Console
@@ -66,5 +76,6 @@ def get(name: Annotated[str, typer.Argument(help="mnist, fashion_mnist, cifar10 
             console.print(text, highlight=False, markup=False)
             status.update(text)
 
-        files = obtain(RECIPES[name], report=report)
+        recipe = RECIPES[name]
+        files = obtain(recipe if source is None else recipe._replace(sources=()), source, report)
     typer.echo(f"{name}: {len(files)} files ready")

@@ -17,7 +17,8 @@ from torchcaps.data._tree import pictures
 from torchcaps.data.affnist import load_affnist
 from torchcaps.data.augment import Augmented
 from torchcaps.data.balanced import Balanced
-from torchcaps.data.cifar import CIFAR10, CIFAR100, load_cifar10, load_cifar100
+from torchcaps.data.cifar import CIFAR10, load_cifar10
+from torchcaps.data.cifar100 import CIFAR100, load_cifar100
 from torchcaps.data.folder import Folder
 from torchcaps.data.glyphs import load_glyphs
 from torchcaps.data.inventory import Inventory

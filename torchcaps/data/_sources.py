@@ -8,7 +8,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from torchcaps.data._cache import cache_dir, matches, only_one, read_checked, write_whole
 
@@ -16,6 +16,7 @@ Report = Callable[[str], None]
 Files = dict[str, bytes]
 
 
+@runtime_checkable
 class Source(Protocol):
     """One place that may have files."""
 
@@ -33,6 +34,7 @@ class Recipe(NamedTuple):
     Args:
         files: name → checksum (sha256 or md5) of the decompressed file.
         sources: in the order they are asked.
+        given: what makes a source of a path that the user names; a `Directory` of the files if there is nothing else.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Recipe(NamedTuple):
     sources: Sequence[Source]
     licence: str
     megabytes: int
+    given: Callable[[Path, Report], Source] | None = None
 
 
 class DataUnavailableError(OSError):
@@ -61,7 +64,7 @@ def obtain(recipe: Recipe, root: Path | None = None, report: Report = lambda _: 
         if (found := _complete(recipe, home)) is not None:  # another process was faster
             return found
         tried: list[str] = []
-        sources = [*([Directory(root)] if root is not None else []), *recipe.sources]
+        sources = [*_named(recipe, root, report), *recipe.sources]
         for source in sources:
             report(f"{recipe.name}: trying {source.label}")
             try:
@@ -74,6 +77,12 @@ def obtain(recipe: Recipe, root: Path | None = None, report: Report = lambda _: 
             report(f"{recipe.name}: {len(files)} files from {source.label}, checked, in {home}")
             return files
     raise DataUnavailableError(_advice(recipe, home, tried))
+
+
+def _named(recipe: Recipe, root: Path | None, report: Report) -> list[Source]:
+    if root is None:
+        return []
+    return [Directory(root) if recipe.given is None else recipe.given(root, report)]
 
 
 def _advice(recipe: Recipe, home: Path, tried: list[str]) -> str:

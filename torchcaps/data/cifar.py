@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100: 60,000 colour images of 32×32 in pickles, read by an unpickler that only knows arrays."""
+"""CIFAR-10: 60,000 colour images of 32×32 in pickles, read by an unpickler that only knows arrays."""
 
 import io
 import pickle
@@ -22,13 +22,6 @@ CIFAR10 = Recipe(
         "test_batch": "f53d8d457504f7cff4ea9e021afcf0e0ad8e24a91f3fc42091b8adef61157831",
     },
     (Web("https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz", archive=True), Npm("convnetjs@0.1.4")),
-    "not stated; free for research, cite Krizhevsky 2009",
-    186,
-)
-CIFAR100 = Recipe(
-    "cifar100",
-    {"train": "16019d7e3df5f24257cddd939b257f8d", "test": "f0ef6b0ae62326f3e7ffdfab6717acfc"},
-    (Web("https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz", archive=True),),
     "not stated; free for research, cite Krizhevsky 2009",
     186,
 )
@@ -66,12 +59,6 @@ def load_cifar10(split: str, root: Path | None = None, report: Report = lambda _
     files = obtain(CIFAR10, root, report)
     names = [name for name in CIFAR10.files if name.startswith("test" if split == "test" else "data")]
     return _stored([read_batch(files[name]) for name in names], b"labels", CLASSES10)
-
-
-def load_cifar100(split: str, root: Path | None = None, report: Report = lambda _: None) -> Stored:
-    """A hundred classes of natural images (Krizhevsky 2009)."""
-    files = obtain(CIFAR100, root, report)
-    return _stored([read_batch(files[split])], b"fine_labels", tuple(f"class {k}" for k in range(100)))
 
 
 def _stored(batches: list[dict[bytes, Any]], key: bytes, classes: tuple[str, ...]) -> Stored:
