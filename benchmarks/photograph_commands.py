@@ -156,10 +156,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     names = sorted({name for pattern in given.patterns for name in list_models(pattern)})
-    rows = done_before(given.json) if given.json else {}
     with tempfile.TemporaryDirectory() as place:
         root = Path(place, "photos")
         photos = unpack(given.archive, root) if given.archive else generate(root)
+        made = facts(photos, given.archive.name if given.archive else "generated")
+        rows = done_before(given.json, made) if given.json else {}
         for number, name in enumerate(name for name in names if name not in rows):
             folder = Path(place, str(number))
             folder.mkdir()
@@ -167,24 +168,28 @@ def main() -> None:
             times = "  ".join(f"{command} {value:5.1f} s" for command, value in row["seconds"].items())
             print(f"{name:30} {times}  {row['fault'] or 'ok'}", flush=True)
             if given.json:
-                write(given.json, photos, given.archive.name if given.archive else "generated", rows)
+                write(given.json, made, rows)
     failed = [name for name in names if rows[name]["fault"]]
     print(f"{len(names) - len(failed)} of {len(names)} models did all four on {photos.images} images")
     raise SystemExit(bool(failed))
 
 
-def done_before(file: Path) -> dict[str, dict[str, Any]]:
-    """Rows of an earlier run that had no fault, by model."""
-    found = json.loads(file.read_text())["models"] if file.exists() else []
-    return {row["model"]: row for row in found if not row["fault"]}
+def facts(photos: Photographs, source: str) -> dict[str, Any]:
+    """What every row of a file has in common."""
+    shown = {"images": photos.images, "from": source, "classes": list(photos.classes)}
+    return {**shown, "image_size": SIZE, "width": WIDTH, "steps": STEPS, "torch": torch.__version__}
 
 
-def write(file: Path, photos: Photographs, source: str, rows: dict[str, dict[str, Any]]) -> None:
+def done_before(file: Path, made: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Rows of an earlier run that had no fault, by model; none if that was of other images or settings."""
+    found = json.loads(file.read_text()) if file.exists() else {"models": []}
+    rows = found.pop("models")
+    return {row["model"]: row for row in rows if not row["fault"]} if found == made else {}
+
+
+def write(file: Path, made: dict[str, Any], rows: dict[str, dict[str, Any]]) -> None:
     """What was found, and on what."""
-    made = {"images": photos.images, "from": source, "classes": photos.classes}
-    facts = {**made, "image_size": SIZE, "width": WIDTH, "steps": STEPS}
-    models = [rows[name] for name in sorted(rows)]
-    file.write_text(json.dumps({**facts, "torch": torch.__version__, "models": models}, indent=2) + "\n")
+    file.write_text(json.dumps({**made, "models": [rows[name] for name in sorted(rows)]}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

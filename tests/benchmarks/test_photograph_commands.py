@@ -8,7 +8,17 @@ import pytest
 from PIL import Image
 
 from benchmarks import photograph_commands
-from benchmarks.photograph_commands import Command, Photographs, done_before, generate, tour, unpack, write, wrong
+from benchmarks.photograph_commands import (
+    Command,
+    Photographs,
+    done_before,
+    facts,
+    generate,
+    tour,
+    unpack,
+    write,
+    wrong,
+)
 
 EACH = 34  # three classes of them are more than the 100 that `predict` asks at once
 
@@ -79,13 +89,16 @@ def test_an_archive_gives_its_first_folders_that_have_enough(tmp_path):
 
 
 def test_what_had_no_fault_is_not_run_again(tmp_path, monkeypatch):
-    file = tmp_path / "found.json"
+    file, photos = tmp_path / "found.json", Photographs(tmp_path, ("a",), 1)
     good, bad = ({"model": name, "seconds": {}, "fault": why} for name, why in (("chen2019/cnn", None), ("b", "no")))
-    write(file, Photographs(tmp_path, ("a",), 1), "generated", {"b": bad, "chen2019/cnn": good})
-    assert done_before(file) == {"chen2019/cnn": good}
-    assert done_before(tmp_path / "none.json") == {}
+    made = facts(photos, "generated")
+    write(file, made, {"b": bad, "chen2019/cnn": good})
+    assert done_before(file, made) == {"chen2019/cnn": good}
+    assert done_before(file, facts(photos, "all.tar")) == {}
+    assert done_before(tmp_path / "none.json", made) == {}
 
     asked = list[str]()
+    monkeypatch.setattr(photograph_commands, "generate", lambda _: photos)
     monkeypatch.setattr(photograph_commands, "tour", lambda name, *_: asked.append(name) or {**bad, "model": name})
     monkeypatch.setattr("sys.argv", ["", "chen2019/cnn*", "--json", str(file)])
     with pytest.raises(SystemExit) as end:
