@@ -65,7 +65,7 @@ def test_weights_are_kept_at_the_first_step_at_or_past_each_number(average, tmp_
         net = linear()
         net.load_state_dict(kept)
         assert all(torch.equal(kept[name], t) for name, t in witness.weights[point.step].items())
-        assert (point.right, point.count) == (int(correct(infer(net, batch.images).scores, batch.labels).sum()), 10)
+        assert (point.right, point.total) == (int(correct(infer(net, batch.images).scores, batch.labels).sum()), 10)
     assert len({point.right for point in watch.points}) > 1
     assert [entry.get("validation_accuracy") for entry in run.history] == [None, None, watch.points[-1].accuracy]
 

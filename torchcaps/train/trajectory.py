@@ -22,12 +22,12 @@ class Point(NamedTuple):
     step: int
     images: int
     right: int
-    count: int
+    total: int
 
     @property
     def accuracy(self) -> float:
         """The share of the validation images."""
-        return self.right / self.count
+        return self.right / self.total
 
 
 class Trajectory:
