@@ -200,7 +200,8 @@ class Training:
 
     def judge(self, data: Dataset) -> tuple[int, int]:
         """How many images are right, over all processes, and of how many."""
-        share_buffers(self.judged, self.fabric)
+        if self.average is not None:
+            share_buffers(self.judged, self.fabric)
         right = torch.zeros((), dtype=torch.double)
         count = min(len(data), self.limit * self.settings.batch_size) if self.limit else len(data)
         for index in torch.arange(count).split(self.settings.batch_size):
