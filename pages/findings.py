@@ -16,7 +16,7 @@ from torchcaps.bench.summary import summaries
 NAME = "findings.md"
 RESULTS = Path(__file__).parents[1] / "results"
 THOUGHTS = Path(__file__).with_name("thoughts")
-SCALES: tuple[Scale, ...] = ("paper", "cpu")
+SCALES: tuple[Scale, ...] = ("paper", "trained", "cpu")
 """What counts, the larger first: at `smoke` everything is so small that it only shows that the machinery works."""
 INTRODUCTION = """\
 # Findings
@@ -72,8 +72,9 @@ def overview(chosen: dict[str, Any]) -> str:
 def _artefact(artefact: Artefact, summary: dict[str, Any] | None) -> Iterator[str]:
     yield f"### {artefact.id}: {artefact.title}\n"
     if summary is None:
-        command = f"torchcaps bench run {artefact.id} --scale cpu"
-        yield f"Not run yet: `{command}`, about {artefact.budgets['cpu'].minutes:g} minutes of one core.\n"
+        scale = next(scale for scale in reversed(SCALES) if scale in artefact.budgets)
+        command = f"torchcaps bench run {artefact.id} --scale {scale}"
+        yield f"Not run yet: `{command}`, about {artefact.budgets[scale].minutes:g} minutes of one core.\n"
     else:
         cuts = f" Cut: {'; '.join(summary['cuts'])}." if summary["cuts"] else ""
         yield f"At scale `{summary['scale']}`, {_seeds(summary)}.{cuts}\n"
@@ -133,12 +134,12 @@ def pictures(artefact: Artefact) -> list[tuple[str, Picture]]:
 
 
 def draw(folder: Path, results: Path = RESULTS) -> None:
-    """The pictures of every artefact that has results at `cpu`."""
-    known = store.results(results / "cpu")[0]
+    """The pictures of every artefact that has results, at the largest scale that it was run at."""
+    known = {scale: store.results(results / scale)[0] for scale in SCALES}
     folder.mkdir(parents=True, exist_ok=True)
     for artefact in artefacts().values():
-        found = gather(artefact, "cpu", known)
-        if found.lines:
+        made = (gather(artefact, scale, known[scale]) for scale in SCALES if scale in artefact.budgets)
+        if (found := next((one for one in made if one.lines), None)) is not None:
             for name, picture in pictures(artefact):
                 write_bytes(folder / name, drawn(picture, found))
 

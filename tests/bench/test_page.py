@@ -130,6 +130,11 @@ def test_the_largest_scale_that_has_results_is_shown():
     results = {"smoke": {"a": smoke, "b": smoke}, "cpu": {"a": cpu}, "paper": {"c": paper}}
     assert shown(results) == {"a": cpu, "b": smoke, "c": paper}
     assert shown({"paper": {"a": paper}, "cpu": {"a": cpu}}) == {"a": paper}
+    trained = {"scale": "trained"}
+    assert shown({"trained": {"a": trained, "b": trained}, "cpu": {"a": cpu}, "paper": {"b": paper}}) == {
+        "a": trained,
+        "b": paper,
+    }
 
 
 def drawing(found, page):

@@ -212,3 +212,8 @@ def test_progress_leaves_the_standard_output_alone(capsys):
 )
 def test_spans(seconds, told):
     assert span(seconds) == told
+
+
+def test_artefacts_that_lack_a_scale_are_left_out(tmp_path):
+    todo = plan([toy(), replace(toy(), budgets={**toy().budgets, "trained": Budget(1)})], "trained", place(tmp_path))
+    assert len(todo.jobs) == 6, "two rows, three seeds, of the second"

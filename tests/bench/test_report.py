@@ -117,6 +117,7 @@ def test_merged_in_any_order_the_report_is_the_same(root, tmp_path):
 def test_gaps_name_what_is_missing(root):
     assert any("broken" in gap for gap in gaps([ARTEFACT], root, "cpu"))
     assert gaps([ARTEFACT], root, "smoke") == ["peer2021/table1: no results"]
+    assert gaps([ARTEFACT], root, "trained") == [], "it has no such scale"
 
 
 def test_differences_are_named_by_their_place():

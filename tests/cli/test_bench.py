@@ -1,12 +1,14 @@
 """`torchcaps bench`: where results go, how many seeds are run, and how it ends."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.bench.made_up import keep, line_of, share
 from tests.bench.toy import toy
+from torchcaps.bench.artefact import Budget
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +36,16 @@ def test_what_is_asked_for_is_run(held, invoke):
     assert held.call_args.args[2].results == Path("results/smoke"), "a folder for each scale"
     assert held.call_args.args[2].work == Path("w")
     assert held.call_args.kwargs["seeds"] is None
+
+
+def test_a_scale_takes_the_artefacts_that_have_it(held, invoke, monkeypatch):
+    wide = replace(toy(name="peer2021/table2"), budgets={**toy().budgets, "trained": Budget(1)})
+    monkeypatch.setattr("torchcaps.cli.bench._all", lambda: [toy(), wide])
+    assert invoke("bench", "run", "--scale", "trained").exit_code == 0
+    [artefact], scale, *_ = held.call_args.args
+    assert (artefact.id, scale) == ("peer2021/table2", "trained")
+    wrong = invoke("bench", "run", "peer2021/table1", "--scale", "trained")
+    assert str(wrong.exception) == "peer2021/table1 has no scale 'trained': it has 'smoke', 'cpu'"
 
 
 def test_a_dry_run_does_nothing(held, invoke, here):

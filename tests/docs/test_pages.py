@@ -3,6 +3,7 @@
 import doctest
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,19 @@ def test_findings_come_from_results(monkeypatch):
     assert "| refuted | 0.1, 95 % interval 0 to 0.2 |" in part
     assert "| MNIST | affine | clean |\n|---|---|---|\n| ConvNet-Avg | 81.3 (79.0 – 83.5) [94.1] |  |\n" in part
     assert f"1 of {len(artefacts())} artefacts have results" in page
+
+
+def test_findings_show_the_larger_scale_first(monkeypatch):
+    """Trained networks say more than those stopped early; what has no cpu scale is told to be run where it can."""
+    first, second, third = (replace(artefacts()[name], about="") for name in list(artefacts())[:3])
+    trained = replace(second, budgets={"smoke": second.budgets["smoke"], "trained": second.budgets["cpu"]})
+    monkeypatch.setattr(findings, "artefacts", lambda: {one.id: one for one in (first, trained, third)})
+    at = lambda scale: {"claims": [], "tables": [], "scale": scale, "seeds": [0], "cuts": []}  # noqa: E731
+    found = {"cpu": {first.id: at("cpu"), third.id: at("cpu")}, "trained": {first.id: at("trained")}, "paper": {}}
+    monkeypatch.setattr(findings, "summaries", lambda _, scale, __: (found[scale], []))
+    parts = findings.render(Path("nowhere")).split("### ")
+    assert f"`torchcaps bench run {second.id} --scale trained`" in parts[2]
+    assert ["At scale `trained`" in parts[1], "At scale `cpu`" in parts[3]] == [True, True]
 
 
 def test_every_artefact_with_results_has_words_and_pictures():

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from torchcaps.bench.gather import Gathered
     from torchcaps.bench.table import TableSpec
 
-Scale = Literal["smoke", "cpu", "paper"]
-SCALES: tuple[Scale, ...] = ("smoke", "cpu", "paper")
+Scale = Literal["smoke", "cpu", "trained", "paper"]
+SCALES: tuple[Scale, ...] = ("smoke", "cpu", "trained", "paper")
+"""How much of an artefact is done, the smaller first: `trained` is until the networks have learned, on two cores."""
 NESTED = ("options", "data_options", "validation_options", "callbacks")
 """Settings that have parts: a row adds to those of its artefact, and a scale to both."""
 
@@ -96,6 +97,7 @@ class Artefact:
         kind: what it is in the paper: "table", "figure", "text".
         settings: of every training; None where nothing is trained.
         measures: of every row.
+        budgets: of the scales that it has, of which "smoke" is always one.
         claims: by the ids of the frozen list, which has their sentences.
         tables: the paper's, beside ours.
         about: what its file says of it: command, cost, and what the paper leads us to expect.

@@ -57,12 +57,15 @@ class Plan:
 
 
 def plan(artefacts: Sequence[Artefact], scale: Scale, place: Place, *, seeds: int | None = None) -> Plan:
-    """The units that are left to do, in the order of the artefacts; those that must be alone come last."""
+    """The units that are left to do, in the order of the artefacts; those that must be alone come last.
+
+    Artefacts that do not have the scale are left out.
+    """
     known, _ = store.results(place.results)
     done = {name for name, line in known.items() if line["state"] == store.DONE}
     spent = _spent(known.values())
     units, finished = list[Unit](), 0
-    for artefact in artefacts:
+    for artefact in (one for one in artefacts if scale in one.budgets):
         every = artefact.judgings(scale, seeds)
         left = [job for job in every if job.name not in done]
         finished += len(every) - len(left)

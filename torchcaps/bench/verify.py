@@ -14,9 +14,10 @@ from torchcaps.bench.verdict import CUT
 
 
 def gaps(artefacts: Sequence[Artefact], root: Path, scale: Scale) -> list[str]:
-    """A line for every artefact and claim that is not there though its scale has been run, but for what cannot be."""
+    """A line for every artefact and claim that a scale has and lacks results of, but for what cannot be."""
     computed, _ = summaries(artefacts, scale, root / scale)
-    found = [f"{artefact.id}: no results" for artefact in artefacts if artefact.id not in computed]
+    known = [artefact for artefact in artefacts if scale in artefact.budgets]
+    found = [f"{artefact.id}: no results" for artefact in known if artefact.id not in computed]
     for name, one in computed.items():
         lacking = [claim for claim in one["claims"] if claim["word"] == "not run" and not _excused(claim)]
         found += [f"{name}: {claim['id']} has no number: {claim['reason']}" for claim in lacking]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Put the claims of five papers about capsules to the test.")
 
-Scale = Literal["smoke", "cpu", "paper"]
+Scale = Literal["smoke", "cpu", "trained", "paper"]
 Backend = Literal["local", "ray", "slurm"]
 Results = Annotated[Path, typer.Option(help="Folder of the results, with a folder for each scale.")]
 RESULTS, WORK, PAGE = Path("results"), ".work", "report.html"
@@ -40,9 +40,11 @@ def list_(
 @app.command()
 def run(
     artefacts: Annotated[
-        list[str] | None, typer.Argument(help="Which ones, such as gu2021/table1; all if none.")
+        list[str] | None, typer.Argument(help="Which ones, such as gu2021/table1; all that have the scale if none.")
     ] = None,
-    scale: Annotated[Scale, typer.Option(help="How much of each: seconds, minutes, or as the paper did.")] = "smoke",
+    scale: Annotated[
+        Scale, typer.Option(help="How much of each: seconds, minutes, until it has learned, or as the paper did.")
+    ] = "smoke",
     seeds: Annotated[int | None, typer.Option(min=1, help="Instead of as many as the scale has.")] = None,
     backend: Annotated[Backend, typer.Option(help="Where the work is done.")] = "local",
     workers: Annotated[
@@ -61,7 +63,7 @@ def run(
     from torchcaps.bench.runner import describe
     from torchcaps.bench.runner import run as run_bench
 
-    chosen = _chosen(artefacts)
+    chosen = _chosen(artefacts, scale)
     place = Place(results / scale, work or results / WORK, scale, run=uuid.uuid4().hex[:8])
     count = workers or os.cpu_count() or 1
     typer.echo(describe(plan(chosen, scale, place, seeds=seeds), count))
@@ -137,7 +139,8 @@ def _all() -> "list[Artefact]":
     return list(artefacts().values())
 
 
-def _chosen(names: list[str] | None) -> "list[Artefact]":
+def _chosen(names: list[str] | None, scale: Scale) -> "list[Artefact]":
+    """The named artefacts, or all that have a scale."""
     import difflib
 
     known = {artefact.id: artefact for artefact in _all()}
@@ -146,4 +149,6 @@ def _chosen(names: list[str] | None) -> "list[Artefact]":
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
             hint = f"did you mean {', '.join(map(repr, near))}?" if near else "torchcaps bench list names them all"
             raise ValueError(f"there is no artefact {name!r}: {hint}")
-    return [artefact for name, artefact in known.items() if not names or name in names]
+        if scale not in known[name].budgets:
+            raise ValueError(f"{name} has no scale {scale!r}: it has {', '.join(map(repr, known[name].budgets))}")
+    return [artefact for name, artefact in known.items() if (name in names if names else scale in artefact.budgets)]

@@ -8,9 +8,10 @@ How such a file is written; `peer2021/table1.py` is the shortest example, `gu202
   is its own, in a budget what the scale changes (`Settings` says what there is; dictionaries in it are merged).
 - `measures` name functions of `torchcaps.bench.judges`, with options; a new one is a file there and a line in its
   `JUDGES`. It gives numbers by name, for claims and tables, and details for pictures.
-- `budgets` has "smoke", "cpu" and "paper": seeds, what is cut, and what that means in sentences. At `smoke` everything
-  is as small as it can be: 2 seeds, a few hundred images, narrow networks. A scale never changes what is measured.
-  The option `conv_width` makes convolutions and types of primary capsules fewer, never hidden or class capsules.
+- `budgets` has "smoke" and some of "cpu", "trained" (converged, on two cores) and "paper": seeds, what is cut, and what
+  that means in sentences. At `smoke` everything is as small as it can be: 2 seeds, a few hundred images, narrow
+  networks. A scale never changes what is measured. The option `conv_width` makes convolutions and types of primary
+  capsules fewer, never hidden or class capsules.
 - Equal terms: the same images and seeds for all rows, the papers' own learning rates, and `until_accuracy` where the
   paper stops at equal accuracy. Rows that train alike in two artefacts are trained once: give them equal settings.
 - `claims` has exactly the ids of `claims.toml` for this artefact; what they say stands there. The kinds of claims are
