@@ -1,6 +1,6 @@
 """A claim of one's own, put to the bench: rows, a measure, a budget, and what is claimed of the numbers.
 
-In this repository an artefact is a file under torchcaps/bench/papers/, and its sentences stand in claims.toml.
+In this repository an artefact is a file under torchcaps/bench/papers/, and claims.toml beside it has its sentences.
 """
 
 import sys

@@ -2,7 +2,11 @@
 
 import re
 
-from torchcaps.bench.frozen import frozen
+import pytest
+
+from torchcaps.bench import frozen as lists
+from torchcaps.bench.frozen import FOLDER, LIST, PAPERS, frozen, where_said
+from torchcaps.bench.page import PAPERS as TITLES
 
 NAMES = """
 gu2021/table1 gu2021/table2 gu2021/table3 gu2021/table4 gu2021/figure3 gu2021/table5 gu2021/figure4
@@ -31,6 +35,48 @@ def test_every_claim_is_one_id_and_a_sentence():
 
 def test_sentences_are_read_as_they_are_written():
     assert "odd, f(−u) = −f(u), and" in frozen()["peer2021/theorems"]["rba"]
+
+
+def test_every_paper_has_its_own_list_in_the_order_of_the_report():
+    assert sorted(path.parent.name for path in FOLDER.glob(f"*/{LIST}")) == sorted(PAPERS)
+    assert list(TITLES) == list(PAPERS)
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """Lists of a paper instead of the committed ones."""
+    monkeypatch.setattr(lists, "FOLDER", tmp_path)
+    monkeypatch.setattr(lists, "PAPERS", ("one2020",))
+    (tmp_path / "one2020").mkdir()
+    for cached in (frozen, lists._entries):
+        cached.cache_clear()
+    yield lambda text: (tmp_path / "one2020" / LIST).write_text(text)
+    for cached in (frozen, lists._entries):
+        cached.cache_clear()
+
+
+def test_a_sentence_of_the_paper_says_where_it_stands(written):
+    written("""
+        [table1]
+        order = "A before B."
+        [sentences]
+        routing = {says = "Routing harms.", where = "A"}
+        squash = {says = "Squash helps.", where = "B"}
+    """)
+    assert frozen() == {
+        "one2020/table1": {"order": "A before B."},
+        "one2020/sentences": {"routing": "Routing harms.", "squash": "Squash helps."},
+    }
+    places = [("table1", "order"), ("sentences", "routing"), ("sentences", "squash"), ("mine", "any")]
+    assert [where_said(f"one2020/{artefact}", claim) for artefact, claim in places] == [None, "A", "B", None]
+
+
+@pytest.mark.parametrize("entry", ["3", '{says = "It."}', '{says = "It.", where = "C"}', '{says = 3, where = "A"}',
+                                   '{says = "It.", where = "A", page = 4}'])  # fmt: skip
+def test_an_entry_that_is_no_sentence_is_named(entry, written):
+    written(f"[table1]\norder = {entry}")
+    with pytest.raises(ValueError, match=re.escape("one2020/claims.toml, table1.order is ")):
+        frozen()
 
 
 def test_a_user_may_add_claims_of_an_artefact_of_their_own(monkeypatch):

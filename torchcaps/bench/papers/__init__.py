@@ -14,8 +14,8 @@ How such a file is written; `peer2021/table1.py` is the shortest example, `gu202
   capsules fewer, never hidden or class capsules.
 - Equal terms: the same images and seeds for all rows, the papers' own learning rates, and `until_accuracy` where the
   paper stops at equal accuracy. Rows that train alike in two artefacts are trained once: give them equal settings.
-- `claims` has exactly the ids of `claims.toml` for this artefact; what they say stands there. The kinds of claims are
-  in `torchcaps.bench.claims`, built from rows (`"capsnet"`) and the names of numbers (`on="affine"`).
+- `claims` has exactly the ids of the paper's `claims.toml` for this artefact; what they say stands there. The kinds of
+  claims are in `torchcaps.bench.claims`, built from rows (`"capsnet"`) and the names of numbers (`on="affine"`).
 - `tables` are the paper's, made with `grid(ROWS, [Column(title, on), …])` or cell by cell; a `Picture` draws on a
   figure of matplotlib from what was gathered.
 - When what is measured changes, raise `version`: its own judgings are then run again, its trainings are not.
