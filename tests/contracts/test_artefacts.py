@@ -12,7 +12,9 @@ from torchcaps.bench.evidence import At
 from torchcaps.bench.frozen import frozen
 from torchcaps.bench.judges import JUDGES
 from torchcaps.bench.papers import artefacts
+from torchcaps.bench.papers._routings import ROUTINGS
 from torchcaps.bench.sample import all_places
+from torchcaps.routing import ROUTINGS as LIVE
 
 ARTEFACTS = artefacts()
 every_artefact = pytest.mark.parametrize("name", list(ARTEFACTS))
@@ -114,6 +116,13 @@ def test_a_scale_sets_options_of_measures_that_are_taken(name):
     for budget in artefact.budgets.values():
         asked = set(budget.measures) - {"accuracy"}  # which some networks share besides
         assert asked <= taken
+
+
+def test_every_routing_of_the_library_is_asked():
+    own = [name for name, factory in LIVE.items() if getattr(factory, "__module__", "").startswith("torchcaps.routing")]
+    assert list(ROUTINGS) == own
+    assert {f"{name}_bias" for name in ROUTINGS} <= {row.id for row in ARTEFACTS["peer2021/theorems"].rows}
+    assert {f"{name}_cost" for name in ROUTINGS} <= {row.id for row in ARTEFACTS["cross/table"].rows}
 
 
 def test_artefacts_come_in_the_order_of_the_frozen_list():

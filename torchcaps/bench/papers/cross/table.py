@@ -18,8 +18,8 @@ from torchcaps.bench.claims import every, greater, some
 from torchcaps.bench.evidence import At
 from torchcaps.bench.jobs import MeasureSpec
 from torchcaps.bench.losses import LOSSES
+from torchcaps.bench.papers._routings import ROUTINGS
 from torchcaps.bench.table import Cell, Form, TableSpec
-from torchcaps.routing import ROUTINGS
 
 CONVNETS = {"convnet_fc": "ConvNet-FC", "convnet_avg": "ConvNet-Avg", "convnet_cr": "ConvNet-CR"}
 TESTS = (

@@ -11,8 +11,8 @@ from torchcaps.bench.artefact import Artefact, Budget, Row
 from torchcaps.bench.claims import Claim, Shown, counted, every
 from torchcaps.bench.evidence import At
 from torchcaps.bench.jobs import MeasureSpec
+from torchcaps.bench.papers._routings import ROUTINGS
 from torchcaps.bench.table import Column, grid
-from torchcaps.routing import ROUTINGS
 
 NOTHING, SOMETHING = 1e-9, 1e-6
 TITLES = {"dynamic": "RBA", "em": "EM"}
