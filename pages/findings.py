@@ -25,10 +25,11 @@ Written by `make pages` from `results/`; `torchcaps bench verify` computes every
 **reproduced** or **refuted** if the intervals over its first 5, 8, 12 or 20 seeds and the test images say so; **not
 comparable** if its rows did not learn enough to be compared; else **undecided**, as every claim about trained networks
 is with fewer than five seeds. The rule is in `torchcaps/bench/verdict.py`; the claims
-(`torchcaps/bench/papers/<paper>/claims.toml`) were committed before any result. These results were made before this rule: `results/cpu/verdicts-old-rule.json` has
-what the rule before it said of them, with two seeds or more, and the remarks below the tables of claims still speak of
-those verdicts. What the scale `cpu` cuts is said with every artefact. [Reproducing a paper](reproducing.md) tells how
-to run them, [the bibliography](bibliography.md) what the keys mean.
+(`torchcaps/bench/papers/<paper>/claims.toml`) were committed before any result. These results were made before this
+rule: [deviations](deviations.md) have what the rule before it said of them, with two seeds or more, and everything else
+that changed; the remarks below the tables of claims still speak of those verdicts. What the scale `cpu` cuts is said
+with every artefact. [Reproducing a paper](reproducing.md) tells how to run them, [the bibliography](bibliography.md)
+what the keys mean.
 """
 
 

@@ -14,6 +14,8 @@ from torchcaps.bench.artefact import Budget
 @pytest.fixture(autouse=True)
 def _one_artefact(monkeypatch, here):
     monkeypatch.setattr("torchcaps.cli.bench._all", lambda: [toy()])
+    for name in ("thawed", "unfrozen"):  # it is another table 1 than the frozen one
+        monkeypatch.setattr(f"torchcaps.bench.freeze.{name}", lambda *_: [])
 
 
 @pytest.fixture
@@ -149,3 +151,18 @@ def test_the_list_tells_verdicts_by_scale(spy, invoke):
         "  better: unclear at smoke, refuted at cpu",
         "  faster: not run",
     ]
+
+
+def test_what_is_not_as_frozen_is_an_error(spy, invoke, here):
+    spy("torchcaps.bench.verify.verify", return_value=[])
+    spy("torchcaps.bench.freeze.thawed", return_value=["claim order is another"])
+    spy("torchcaps.bench.freeze.unfrozen", return_value=["was not frozen"])
+    (here / "results").mkdir()
+    done = invoke("bench", "verify")
+    assert (done.exit_code, done.stdout) == (1, "claim order is another\nwas not frozen\n")
+
+
+def test_a_paper_is_frozen(spy, invoke):
+    freeze = spy("torchcaps.bench.freeze.freeze", return_value=Path("frozen.json"))
+    assert invoke("bench", "freeze", "peer2021", "--results", "r").stdout == "written: frozen.json\n"
+    assert (freeze.call_args.args[0], freeze.call_args.args[2]) == ("peer2021", Path("r"))

@@ -115,7 +115,11 @@ def verify(
     ] = None,
     results: Results = RESULTS,
 ) -> None:
-    """Compute every verdict, every table and the page again from the stored results; any difference is an error."""
+    """Compute every verdict, every table and the page again from the stored results; any difference is an error.
+
+    So is a claim or a setting that is not what was frozen and stands in no deviation.
+    """
+    from torchcaps.bench.freeze import thawed, unfrozen
     from torchcaps.bench.page_check import drawn_elsewhere
     from torchcaps.bench.verify import gaps
     from torchcaps.bench.verify import verify as verify_bench
@@ -123,6 +127,7 @@ def verify(
     if not results.is_dir():
         raise ValueError(f"there are no results in {results}: torchcaps bench run makes some")
     found = verify_bench(_all(), results, page or results / PAGE)
+    found += [*thawed(_all()), *unfrozen(_all(), results)]
     found += gaps(_all(), results, complete) if complete else []
     for difference in found:
         typer.echo(difference)
@@ -131,6 +136,17 @@ def verify(
     typer.echo("every verdict and every table is what the results say")
     if others := drawn_elsewhere(page or results / PAGE):
         typer.echo(f"{others} pictures of the page were drawn by another version of Matplotlib: they were not compared")
+
+
+@app.command()
+def freeze(
+    paper: Annotated[str, typer.Argument(help="Its key, such as gu2021.")],
+    results: Results = RESULTS,
+) -> None:
+    """Write down digests of a paper's claims, settings and measures, before there are results."""
+    from torchcaps.bench.freeze import freeze as freeze_paper
+
+    typer.echo(f"written: {freeze_paper(paper, _all(), results)}")
 
 
 def _all() -> "list[Artefact]":
