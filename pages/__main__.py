@@ -1,11 +1,11 @@
 """Write every page that is made from code and results."""
 
-from pages import choosing, command_line, figures, findings, notice, parse_tree, readme, reference
+from pages import choosing, command_line, deviations, figures, findings, notice, parse_tree, readme, reference
 from pages.findings import RESULTS
 from torchcaps._atomic import write_text
 
 FOLDER = RESULTS.parent / "docs"
-PAGES = {page.NAME: page.render for page in (choosing, command_line, findings, notice)}
+PAGES = {page.NAME: page.render for page in (choosing, command_line, deviations, findings, notice)}
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import choosing, doctests, figures, findings, links, readme, reference
+from pages import choosing, deviations, doctests, figures, findings, links, readme, reference
 from pages.__main__ import PAGES as WRITTEN
 from tests.docs.markdown import PAGES, ROOT, blocks
 from torchcaps.bench.papers import artefacts
@@ -102,6 +102,38 @@ def test_findings_come_from_results(monkeypatch):
     assert "| refuted | 0.1, 95 % interval 0 to 0.2 |" in part
     assert "| MNIST | affine | clean |\n|---|---|---|\n| ConvNet-Avg | 81.3 (79.0 – 83.5) [94.1] |  |\n" in part
     assert f"1 of {len(artefacts())} artefacts have results" in page
+
+
+def test_deviations_tell_what_changed_and_what_would_have_been(tmp_path):
+    (tmp_path / "cpu").mkdir()
+    listed = tmp_path / "deviations.toml"
+    listed.write_text("""[[change]]
+date = "2026-12-01"
+artefact = "a/b"
+row = "c"
+scale = "cpu"
+before = "0123"
+after = "4567"
+what = "Wider."
+reason = "It was too narrow."
+without = "Refuted."
+""")
+    page = deviations.render(listed, tmp_path)
+    assert "## 2026-12-01: a/b, row `c`, scale `cpu`\n\nWider.\n" in page
+    assert "*Why.* It was too narrow.\n\n*Without it.* Refuted.\n\n*Digests.* `0123`, since then `4567`." in page
+    assert "old rule" not in page, "nothing was kept"
+    kept = {"note": "Kept.", "verdicts": {"a/b": {"one": {"word": "refuted"}, "two": {"word": "reproduced"}}}}
+    (tmp_path / deviations.OLD).write_text(json.dumps(kept))
+    (tmp_path / "cpu/verdicts.json").write_text('{"a/b": {"claims": [{"id": "one", "word": "undecided"}]}}')
+    page = deviations.render(listed, tmp_path)
+    assert "Kept.\n\nOf 2 claims 2 have another word.\n" in page
+    assert "| a/b `one` | refuted | undecided |\n| a/b `two` | reproduced | withdrawn |\n" in page
+
+
+def test_deviations_begin_with_what_changed_before_the_freeze():
+    page = (ROOT / "docs/deviations.md").read_text()
+    for said in ("mitterreiter2023/table3, claim `multiply_adds`", "1.858", "40.3 %", "16.3 %", "the rule\n"):
+        assert said in page
 
 
 def test_findings_show_the_larger_scale_first(monkeypatch):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from torchcaps._atomic import write_text
 from torchcaps.bench import store
 from torchcaps.bench.artefact import Artefact, Scale
 from torchcaps.bench.deviations import NONE, Change, changes, follow
@@ -50,7 +51,7 @@ def freeze(paper: str, artefacts: Sequence[Artefact], results: Path, folder: Pat
                     "results; put it into torchcaps/bench/deviations.toml, as torchcaps bench verify tells"
                 )
     path = folder / paper / FILE
-    path.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(now, indent=1) + "\n")
     return path
 
 
