@@ -11,6 +11,7 @@ from torchcaps._atomic import write_text
 from torchcaps.bench import store
 from torchcaps.bench.artefact import SCALES, Artefact, Scale
 from torchcaps.bench.gather import Gathered, gather
+from torchcaps.bench.ledger import refuse_lost, write_ledger
 from torchcaps.bench.table import fill
 from torchcaps.bench.verdict import is_deterministic, judge
 
@@ -74,10 +75,18 @@ def computed(artefacts: Sequence[Artefact], root: Path) -> dict[Scale, dict[str,
     return {scale: found for scale, found in made.items() if found}
 
 
-def write(artefacts: Sequence[Artefact], root: Path) -> dict[Scale, dict[str, Summary]]:
-    """Compute the summaries of every scale that has results, and store beside the results those that differ."""
+def write(artefacts: Sequence[Artefact], root: Path, *, accept: str = "") -> dict[Scale, dict[str, Summary]]:
+    """Compute the summaries of every scale that has results, and store beside the results those that differ.
+
+    Args:
+        accept: why lines of which verdicts were made have changed or vanished; without a reason they may not.
+    """
     made = computed(artefacts, root)
+    if not accept:
+        for scale in made:
+            refuse_lost(root / scale)
     for scale, found in made.items():
+        write_ledger(root / scale, accept)
         if not _is_stored(root, scale, found):
             write_text(root / scale / VERDICTS, json.dumps(found, indent=1) + "\n")
     return made

@@ -7,8 +7,10 @@ from typing import Any
 from torchcaps.bench import store
 from torchcaps.bench.artefact import SCALES, Artefact, Scale
 from torchcaps.bench.gather import UNAVAILABLE
+from torchcaps.bench.ledger import check_ledger, replaced
 from torchcaps.bench.page import embedded, page_of, shown
 from torchcaps.bench.page_check import page_differences
+from torchcaps.bench.seeds import wrong_seeds
 from torchcaps.bench.summary import VERDICTS, Summary, differences, stored, summaries
 from torchcaps.bench.verdict import CUT
 
@@ -49,9 +51,20 @@ def verify(artefacts: Sequence[Artefact], root: Path, page: Path | None = None) 
         found += _of_scale(root, scale, computed)
         if computed:
             made[scale] = computed
+            found += [*_of_lines(root / scale), *wrong_seeds(artefacts, scale, root / scale)]
     if not made and not found:
         found.append(f"there are no results in {root}: torchcaps bench run makes some")
     return found if page is None else [*found, *_of_page(page, artefacts, made, root)]
+
+
+def _of_lines(folder: Path) -> list[str]:
+    """What is wrong with the lines that verdicts are made from."""
+    if not (folder / VERDICTS).is_file():  # which is told already
+        return replaced(folder)
+    try:
+        return [*check_ledger(folder), *replaced(folder)]
+    except ValueError as error:
+        return [str(error)]
 
 
 def _of_scale(root: Path, scale: Scale, computed: Mapping[str, Summary]) -> list[str]:

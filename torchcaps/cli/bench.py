@@ -84,6 +84,9 @@ def report(
             help="A file or folder for the page, and nothing else is written; beside the results if not given."
         ),
     ] = None,
+    accept: Annotated[
+        str, typer.Option(metavar="REASON", help="Why lines of the verdicts have changed or vanished, if any have.")
+    ] = "",
     results: Results = RESULTS,
 ) -> None:
     """Judge every claim by the stored results, and write one page about all of them."""
@@ -94,7 +97,7 @@ def report(
     if out and out.is_dir():
         out /= PAGE
     try:
-        made = (computed if out else write)(_all(), results)
+        made = computed(_all(), results) if out else write(_all(), results, accept=accept)
         if not made:
             raise ValueError(f"there are no results in {results}: torchcaps bench run makes some")
         page = write_page(out or results / PAGE, _all(), made, results)
