@@ -102,11 +102,11 @@ def _first(call: Call) -> tuple[float, float | None]:
     call()
     if not MARKER.exists():
         return _seconds(call, 1), None
-    seconds, megabytes = zip(*(_growth(call) for _ in range(3)), strict=True)
+    seconds, megabytes = zip(*(growth(call) for _ in range(3)), strict=True)
     return min(seconds), statistics.median(megabytes)
 
 
-def _growth(call: Call) -> tuple[float, float]:
+def growth(call: Call) -> tuple[float, float]:
     """Seconds, and how far the resident set grows; the kernel keeps the high-water mark (Linux)."""
     gc.collect()
     release()  # what a candidate keeps for its next call counts, like what it takes anew

@@ -72,12 +72,18 @@ def workloads(*, quick: bool) -> Iterator[Workload]:
         return
     for name, sizes in SHAPES.items():
         small = sizes._replace(m=sizes.m // 8) if quick else sizes
-        yield Workload(PART, name, partial(_rows, name, small, 512 if quick else 2048))
+        side = 512 if quick else 2048
+        yield Workload(PART, name, partial(_rows, name, small, side), partial(_own_calls, small))
 
 
 def _rows(workload: str, s: Sizes, side: int, effort: Effort) -> Iterator[Row]:
     for mode, calls, notes in beside(s, side):
         yield Row(PART, workload, mode, measure(calls, effort), notes)
+
+
+def _own_calls(s: Sizes) -> Iterator[tuple[Mode, dict[str, Call]]]:
+    for mode, calls, _ in beside(s, 1):
+        yield mode, {PASS: calls[PASS]}
 
 
 def beside(s: Sizes, side: int) -> Iterator[tuple[Mode, dict[str, Call], dict[str, Any]]]:

@@ -17,6 +17,7 @@ from torchcaps.schedule import sequential
 from torchcaps.types import CapsShape, Capsules
 
 PART, PLAIN, GEMM = "layers", "plain torch", "gemm"
+MODES: tuple[Mode, ...] = ("train", "inference")
 TOLERANCE = 1e-2  # of deep networks in single precision; the tests hold the two together far closer in double
 
 Forward = Callable[[], tuple[Tensor, ...]]
@@ -47,12 +48,29 @@ def workloads(*, quick: bool) -> Iterator[Workload]:
     share = 16 if quick else 1
     for name in ROUTINGS:
         build = partial(connected, name, CapsShape((6, 6), 32, 8), 10, 16, 128 // share)
-        yield Workload(PART, f"{name}, FC 1152→10", partial(_rows, f"{name}, FC 1152→10", build))
+        yield _workload(f"{name}, FC 1152→10", build)
     large = partial(connected, "dynamic", CapsShape((8, 8), 32, 8), 100, 16, 32 // share)
-    yield Workload(PART, "dynamic, FC 2048→100", partial(_rows, "dynamic, FC 2048→100", large))
+    yield _workload("dynamic, FC 2048→100", large)
     for name in ROUTINGS:
         build = partial(convolutional, name, CapsShape((16, 16), 32, 16), max(1, 8 // share))
-        yield Workload(PART, f"{name}, conv 3×3", partial(_rows, f"{name}, conv 3×3", build))
+        yield _workload(f"{name}, conv 3×3", build)
+
+
+def _workload(name: str, build: Callable[[], Case]) -> Workload:
+    return Workload(PART, name, partial(_rows, name, build), partial(_own_calls, build))
+
+
+def _own_calls(build: Callable[[], Case]) -> Iterator[tuple[Mode, dict[str, Call]]]:
+    layer, below = build()
+    for mode, call in own_steps(layer, below):
+        further = _also(layer, len(below.pose), mode, call)
+        yield mode, {OURS: call, **{name: each for name, each in further.items() if name == PLAIN}}
+
+
+def own_steps(layer: CapsuleLayer, below: Capsules) -> Iterator[tuple[Mode, Call]]:
+    """What is timed of a layer of ours, without the textbook's."""
+    for mode in MODES:
+        yield mode, step(mode, partial(ours, layer, below), [*layer.parameters(), below.pose])
 
 
 def _rows(workload: str, build: Callable[[], Case], effort: Effort) -> Iterator[Row]:
@@ -66,8 +84,7 @@ def compare(
     """Training and inference of a layer, ours and the textbook's, after a look whether they compute the same."""
     forwards = {TEXTBOOK: partial(textbook.run, layer, below), OURS: partial(ours, layer, below)}
     error = difference(forwards[TEXTBOOK], forwards[OURS])
-    modes: tuple[Mode, ...] = ("train", "inference")
-    for mode in modes:
+    for mode in MODES:
         calls = {name: step(mode, forward, [*layer.parameters(), below.pose]) for name, forward in forwards.items()}
         calls |= also(mode, calls[OURS])
         yield Row(part, workload, mode, measure(calls, effort), {"error": error, "batch": len(below.pose)})

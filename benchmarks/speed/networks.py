@@ -32,22 +32,42 @@ def workloads(*, quick: bool) -> Iterator[Workload]:
     for name, batch, bf16 in (*single, (CAPSNET, 8 if emulated else BATCHES[CAPSNET], True)):
         title = f"{name}, bf16" if bf16 else name
         size = 4 if quick else batch
-        yield Workload(PART, title, partial(_rows, PART, title, name, size, width=width, bf16=bf16))
+        yield _workload(PART, title, name, size, width=width, bf16=bf16)
 
 
 def models(*, quick: bool) -> Iterator[Workload]:
     """Every model in the catalogue at its paper's image size, a batch of 8."""
     for name in list_models():
         batch, width = (2, 0.1) if quick else (8, 1.0)
-        yield Workload(MODELS, name, partial(_rows, MODELS, name, name, batch, width=width, bf16=False))
+        yield _workload(MODELS, name, name, batch, width=width, bf16=False)
+
+
+def _workload(part: str, title: str, name: str, batch: int, *, width: float, bf16: bool) -> Workload:
+    calls = partial(_own_calls, name, batch, width=width, bf16=bf16)
+    return Workload(part, title, partial(_rows, part, title, name, batch, width=width, bf16=bf16), calls)
+
+
+def _own_calls(name: str, batch: int, *, width: float, bf16: bool) -> Iterator[tuple[Mode, dict[str, Call]]]:
+    setting = _setting(name, batch, width)
+    for mode in MODES:
+        calls = {OURS: call(mode, *setting)}
+        if bf16:
+            calls[BF16] = call(mode, *setting, bf16=True)
+        yield mode, calls
+
+
+def _setting(name: str, batch: int, width: float) -> tuple[Model, Tensor, Tensor, torch.optim.Optimizer]:
+    """A network, images and labels, and an optimiser that does a step's work but leaves the weights."""
+    net = create_model(name, width=width)
+    images = torch.rand(batch, *card(name).image)
+    labels = torch.randint(0, card(name).classes, (batch,))
+    return net, images, labels, torch.optim.Adam(net.parameters(), lr=0.0, fused=True)
 
 
 def _rows(
     part: str, workload: str, name: str, batch: int, effort: Effort, *, width: float, bf16: bool
 ) -> Iterator[Row]:
-    net = create_model(name, width=width)
-    images = torch.rand(batch, *card(name).image)
-    labels = torch.randint(0, card(name).classes, (batch,))
+    net, images, labels, optimiser = _setting(name, batch, width)
     nets: dict[str, Model] = {OURS: net}
     notes: dict[str, Any] = {"batch": batch}
     if isinstance(net, CapsNet) and votes_bytes(net, batch) <= LARGEST_VOTES:
@@ -55,7 +75,6 @@ def _rows(
         notes["error"] = check_twin(net, images)
         if part == MODELS and [*net.backbone.parameters(), *net.primary.parameters()]:
             nets[FREE] = without_routing(net)
-    optimiser = torch.optim.Adam(net.parameters(), lr=0.0, fused=True)  # a step's work, but the weights stay
     effort = effort.brief() if part == MODELS else effort
     for mode in MODES:
         calls = {key: call(mode, each, images, labels, optimiser) for key, each in nets.items()}

@@ -9,8 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 
-from benchmarks.measure import Cost, Effort
-from torchcaps._atomic import write_text
+from benchmarks.measure import Call, Cost, Effort
 from torchcaps.ops import native
 
 Mode = Literal["train", "inference"]
@@ -28,11 +27,12 @@ class Row(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """Something to measure; nothing is built before `run`."""
+    """Something to measure; nothing is built before `run`, or before `calls`: the library's own candidates alone."""
 
     part: str
     name: str
     run: Callable[[Effort], Iterable[Row]]
+    calls: Callable[[], Iterable[tuple[Mode, dict[str, Call]]]]
 
 
 class Run(NamedTuple):
@@ -69,6 +69,8 @@ def machine(*, quick: bool) -> dict[str, Any]:
 
 def save(run: Run, path: Path) -> None:
     """Write a run as JSON, a row a line, times to a tenth of a microsecond."""
+    from torchcaps._atomic import write_text  # here: older trees, with which the workloads run too, lack it
+
     lines = [json.dumps({**row._asdict(), "costs": {k: _rounded(c) for k, c in row.costs.items()}}) for row in run.rows]
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = ",\n  ".join(lines)

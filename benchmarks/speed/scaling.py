@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from functools import partial
 
-from benchmarks.measure import Effort
-from benchmarks.speed.layers import Case, compare, connected
-from benchmarks.speed.result import Row, Workload
+from benchmarks.measure import Call, Effort
+from benchmarks.speed.layers import Case, compare, connected, own_steps
+from benchmarks.speed.result import OURS, Mode, Row, Workload
 from torchcaps.types import CapsShape
 
 PART = "scaling"
@@ -22,7 +22,7 @@ def workloads(*, quick: bool) -> Iterator[Workload]:
     """One axis at a time, the others at their base; a quick run takes the first two points."""
     for axis, points in POINTS.items():
         for value in points[:2] if quick else points:
-            yield Workload(PART, f"{axis} {value}", partial(_rows, axis, value))
+            yield Workload(PART, f"{axis} {value}", partial(_rows, axis, value), partial(_own_calls, axis, value))
 
 
 def case(axis: str, value: int) -> Case:
@@ -30,6 +30,11 @@ def case(axis: str, value: int) -> Case:
     size = {**BASE, axis: value}
     children = CapsShape((1, 1), size["children"], size["dimension"])
     return connected("dynamic", children, size["parents"], size["dimension"], size["batch"])
+
+
+def _own_calls(axis: str, value: int) -> Iterator[tuple[Mode, dict[str, Call]]]:
+    for mode, call in own_steps(*case(axis, value)):
+        yield mode, {OURS: call}
 
 
 def _rows(axis: str, value: int, effort: Effort) -> Iterator[Row]:
