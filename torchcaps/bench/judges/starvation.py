@@ -1,5 +1,7 @@
 """Whether capsules die while a network learns, and whether the dead come back (mitterreiter2023, section 4.3)."""
 
+import math
+
 import torch
 from jaxtyping import Bool
 from torch import Tensor
@@ -14,13 +16,24 @@ def starvation(subject: Subject) -> Found:
 
     Of the latter "revived" are those that live at the end. The look before the first step is no checkpoint: nothing has
     been learned, and capsules that start short are not starved. "returned" is the same of capsules that had lived.
+    "gradient fall" is about the maps between layers; see `fall`.
     """
     found = Result.from_json(subject.own.seen["starvation"])
     if not isinstance(found, StarvationResult):
         raise ValueError(str(found))
     hidden = [gone for k in range(1, len(found.names) - 1) if (gone := found.dead(k)) is not None]
     gone = torch.cat(hidden, -1) if hidden else torch.zeros(len(found.looks), 0, dtype=torch.bool)
-    return Found(deaths(gone), {"starvation": found.to_json()})
+    return Found({**deaths(gone), "gradient fall": fall(found)}, {"starvation": found.to_json()})
+
+
+def fall(found: StarvationResult) -> Number:
+    """By how many powers of ten the gradients of the first maps are below those of the last, in the mean over looks.
+
+    The look before the first step is left out; None if a gradient is zero, or there is one layer of maps.
+    """
+    pairs = [(look.layers[0].weights, look.layers[-2].weights) for look in found.looks[1:] if len(look.layers) > 2]
+    known = [math.log10(last / first) for first, last in pairs if first and last]
+    return Number(sum(known) / len(known) if known and len(known) == len(pairs) else None)
 
 
 def deaths(gone: Bool[Tensor, "looks n"]) -> dict[str, Number]:
