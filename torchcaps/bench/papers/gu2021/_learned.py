@@ -50,6 +50,7 @@ def _placed(name: str) -> Row:
         "model": f"gu2021/{name}",
         "options": options,
         "data": "placed_mnist",
+        "lr": 3e-3,
         "average": 0.999,
         "callbacks": {"trajectory": {"images": IMAGES}},
     }
@@ -65,6 +66,7 @@ def _pairs(name: str) -> Row:
         "data_options": {"pairs": 100},
         "validation_data": "multi_mnist",
         "validation_options": {"pairs": 1},
+        "lr": 3e-3,
         "lr_schedule": "one_cycle",
     }
     return Row(f"pairs_{name}", f"{title}, pairs", settings, measures=OF_PAIRS)
