@@ -11,7 +11,6 @@ from collections.abc import Mapping
 
 from torchcaps.bench.artefact import Artefact, Budget
 from torchcaps.bench.claims import Claim, every, gated, greater, some
-from torchcaps.bench.evidence import At
 from torchcaps.bench.gates import is_flat
 from torchcaps.bench.papers.gu2021 import sentences
 from torchcaps.bench.papers.gu2021._learned import PAIRS_ROWS, PILOTS, POINT
@@ -21,9 +20,9 @@ from torchcaps.bench.table import Column, grid
 
 def apart(more: str, less: str) -> Claim:
     """More of the pairs right, both curves flat."""
-    rows = (f"pairs_{more}", f"pairs_{less}")
-    flat = [is_flat(At(f"{row}_pilot", "validation"), At(f"{row}_doubled", "validation")) for row in rows]
-    return gated(greater(*rows, "pairs", smallest=POINT), *flat)
+    a, b = f"pairs_{more}", f"pairs_{less}"
+    flat = [is_flat(f"{row}_pilot", f"{row}_doubled") for row in (a, b)]
+    return gated(greater(a, b, "pairs", smallest=POINT), *flat)
 
 
 CLAIMS: Mapping[str, Claim] = {

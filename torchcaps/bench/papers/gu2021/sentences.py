@@ -34,15 +34,15 @@ from torchcaps.measures.sweep import FACTORS
 
 def robust(more: str, less: str) -> Claim:
     """More of the affine digits right, at equal accuracy on placed ones."""
-    rows = (f"placed_{more}", f"placed_{less}")
-    return gated(greater(*rows, AFFINE, smallest=POINT), *reached(rows, LEVEL, on=JUDGED))
+    a, b = f"placed_{more}", f"placed_{less}"
+    return gated(greater(a, b, AFFINE, smallest=POINT), *reached([a, b], LEVEL, on=JUDGED))
 
 
 def compacter(more: str, less: str) -> Claim:
     """More compact in the mean over six factors, at equal accuracy."""
     rows = (f"compact_{more}", f"compact_{less}")
-    sides = [[At(row, factor) for factor in FACTORS] for row in rows]
-    return gated(greater(*sides, smallest=NATS), *reached(rows, EQUAL))
+    a, b = ([At(row, factor) for factor in FACTORS] for row in rows)
+    return gated(greater(a, b, smallest=NATS), *reached(rows, EQUAL))
 
 
 ROUTED, UNROUTED = ("placed_aff_capsnet_dr", "placed_capsnet"), ("placed_aff_capsnet", "placed_capsnet_nor")
@@ -50,8 +50,8 @@ ROUTED, UNROUTED = ("placed_aff_capsnet_dr", "placed_capsnet"), ("placed_aff_cap
 
 def _without_routing() -> Claim:
     """In the mean over two networks."""
-    sides = ([At(row, AFFINE) for row in rows] for rows in (UNROUTED, ROUTED))
-    return gated(greater(*sides, smallest=POINT), *reached([*UNROUTED, *ROUTED], LEVEL, on=JUDGED))
+    without, routed = ([At(row, AFFINE) for row in rows] for rows in (UNROUTED, ROUTED))
+    return gated(greater(without, routed, smallest=POINT), *reached([*UNROUTED, *ROUTED], LEVEL, on=JUDGED))
 
 
 CLAIMS: Mapping[str, Claim] = {

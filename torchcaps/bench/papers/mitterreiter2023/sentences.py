@@ -50,9 +50,9 @@ ROWS = (Row("formulas", "theorems 1 and 2", None, measures=(MeasureSpec("formula
 def _claims(start: str) -> dict[str, Claim]:
     rba, uniform = f"rba{start}", f"uniform{start}"
     learned, both = reached([rba], LEVEL), reached([rba, uniform], LEVEL)
-    strengths = [[At(rba, f"{f}/{layer}/{s}") for f in FACTORS for layer in (2, 3, 4)] for s in (1, 5)]
+    weak, strong = ([At(rba, f"{f}/{layer}/{s}") for f in FACTORS for layer in (2, 3, 4)] for s in (1, 5))
     static = every(*(below(At(rba, f"dys/{layer}"), STATIC) for layer in (2, 3)))
-    varied = greater(*strengths, smallest=FALLEN)
+    varied = greater(weak, strong, smallest=FALLEN)
     found = {
         "static": gated(static, *learned),
         "not_invariant": gated(varied, *learned),
