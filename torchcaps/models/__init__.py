@@ -1,6 +1,6 @@
 """The networks of the papers, one paper per file, baselines included."""
 
-from torchcaps.models import _catalogue, chen2019, gu2021, mitterreiter2023, peer2021, tsai2020
+from torchcaps.models import _catalogue, baselines, chen2019, gu2021, mitterreiter2023, peer2021, tsai2020
 from torchcaps.models._cost import multiply_adds
 from torchcaps.models._match import count_parameters, match_parameters
 from torchcaps.models._options import MOST_PIXELS, options_of
@@ -12,6 +12,7 @@ __all__ = [
     "MOST_PIXELS",
     "Card",
     "_catalogue",
+    "baselines",
     "card",
     "chen2019",
     "count_parameters",

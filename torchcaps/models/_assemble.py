@@ -8,9 +8,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from torchcaps.backbones import Trunk
 from torchcaps.layers import ActivationHead, CapsuleLayer, DenseDecoder, Head, LinearHead, PrimaryCapsules
 from torchcaps.layers.decoder import Image
 from torchcaps.losses import make_loss
+from torchcaps.models._fitting import layer_on, primary_on
 from torchcaps.models._options import broken, short
 from torchcaps.network import CapsNet
 from torchcaps.routing import ROUTINGS, RoutingFactory
@@ -105,16 +107,18 @@ def assemble(
 ) -> CapsNet:
     """Build each part for the shape the one before gives.
 
-    A routing without activations is read by a linear head, whatever the paper's own head is.
+    A routing without activations is read by a linear head, whatever the paper's own head is. Above a pretrained
+    backbone kernels and windows are made to fit its map.
     """
     if reconstruction not in ("conditional", "plain", "none"):
         raise ValueError(
             f"reconstruction={reconstruction!r} is not allowed: choose one of 'conditional', 'plain', 'none'"
         )
-    first = primary(feature_shape(backbone, image))
+    features, coarse = feature_shape(backbone, image), isinstance(backbone, Trunk)
+    first = primary_on(primary, features) if coarse else primary(features)
     shape, built = first.shape_out, list[CapsuleLayer]()
     for layer in layers:
-        built.append(layer(shape))
+        built.append(layer_on(layer, shape) if coarse else layer(shape))
         shape = built[-1].shape_out
     decoder = None
     if reconstruction != "none":

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 
+from torchcaps.backbones import is_pretrained, list_backbones, load_backbone
 from torchcaps.layers import Convolution
 from torchcaps.models._assemble import widen
 
@@ -79,12 +80,13 @@ def choose_backbone(backbone: Backbone, own: Callable[[], nn.Module], in_chans: 
     """The paper's own backbone (None), one by name, or any module that returns a feature map."""
     if isinstance(backbone, nn.Module):
         return backbone
+    if backbone is not None and is_pretrained(backbone):
+        return load_backbone(backbone)
     built = own()  # also before one by name, so that a seed goes on giving such a network the weights it always gave
     if backbone is None:
         return built
     named = {"tsai_resnet": tsai_resnet, "resnet18": resnet18}
     if backbone not in named:
-        raise ValueError(
-            f"backbone={backbone!r} is not allowed: choose one of {', '.join(map(repr, named))}, or give a module"
-        )
+        names = ", ".join(map(repr, [*named, *list_backbones(), "timm:NAME", "hf:FOLDER"]))
+        raise ValueError(f"backbone={backbone!r} is not allowed: choose one of {names}, or give a module")
     return named[backbone](in_chans, width)

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from torchcaps.models import chen2019, gu2021, mitterreiter2023, peer2021, tsai2020
+from torchcaps.models import baselines, chen2019, gu2021, mitterreiter2023, peer2021, tsai2020
 from torchcaps.models._registry import register
 
 CIFAR_GCAPS = partial(chen2019.gcaps, in_chans=3, image_size=32, channels=64, d=8, reconstruction="none")
@@ -10,6 +10,14 @@ SMALL, MNIST, PAIRS, PLACED, CIFAR = (1, 1, 1), (1, 28, 28), (1, 36, 36), (1, 40
 
 # fmt: off
 # name and builder; section and summary; what it is good for; routing, input; parameters and multiply-adds
+register("baselines/linear_head", baselines.linear_head,
+         "ours", "a linear function of the pixels, or of a backbone's features",
+         "what every network must beat; photographs, with a pretrained backbone",
+         None, CIFAR, 30_730, 30_720)
+register("baselines/small_cnn", baselines.small_cnn,
+         "ours", "four convolutions with batch norm and pooling, a global average",
+         "own photographs without a pretrained backbone",
+         None, CIFAR, 391_946, 15_043_072)
 register("gu2021/capsnet", gu2021.capsnet,
          "section 2, figure 1", "CapsNet with dynamic routing",
          "moved digits, and how robust dynamic routing is to warps",

@@ -10,6 +10,7 @@ from safetensors.torch import load
 from torch import Tensor
 
 from torchcaps._seal import is_whole
+from torchcaps.backbones import architecture_only
 from torchcaps.models._registry import create_model
 from torchcaps.network import CONFIG, FORMAT, WEIGHTS, Model
 
@@ -35,7 +36,8 @@ def from_pretrained(directory: str | Path) -> Model:
             f"{directory} holds the weights of a network put together by hand: build it and give it to "
             f"load_run(directory, model=net)"
         )
-    model = create_model(config["name"], **config["options"])
+    with architecture_only():
+        model = create_model(config["name"], **config["options"])
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:

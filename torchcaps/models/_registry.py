@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import torch
 
 from torchcaps._memory import memory
+from torchcaps.backbones import is_pretrained
 from torchcaps.losses import make_loss
+from torchcaps.models._fitting import fitted
 from torchcaps.models._options import check_options, is_large
 from torchcaps.network import Model
 from torchcaps.windows import TooSmallError
@@ -109,6 +111,9 @@ def create_model(name: str, /, *, pretrained: bool = False, **options: Any) -> M
     is not to be the routing's own (or the paper's), and `backbone`, a name or a module. The rest are the papers'
     ablations.
 
+    Above a pretrained backbone (`torchcaps.backbones`) primary capsules are made by a 1×1 convolution, windows are as
+    small as its map demands, and there is no decoder unless `reconstruction` is given. It normalises colours itself.
+
     >>> net = create_model("sabour2017/capsnet", num_classes=5, in_chans=3, image_size=48, width=0.1)
     >>> net(torch.rand(2, 3, 48, 48)).scores.shape
     torch.Size([2, 5])
@@ -137,6 +142,9 @@ def _built(build: Builder, given: Mapping[str, Any]) -> Model:
     options, own = dict(given), inspect.signature(build).parameters
     standardise, loss = options.pop("standardise", False), options.pop("loss", {})
     loss = {"name": loss} if isinstance(loss, str) else loss
+    options = fitted(own, options)
+    if standardise and is_pretrained(options.get("backbone")):
+        raise ValueError(f"standardise=True is not allowed: {options['backbone']} normalises images its own way")
     if loss.keys() == {"name"} and "loss" in own:
         model = build(**options, loss=loss["name"])  # which may know whether a score is a length
     else:

@@ -11,6 +11,7 @@ from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from torchcaps.backbones import Trunk
 from torchcaps.functional import squash_exp
 from torchcaps.layers import CapsuleLayer, PrimaryCapsules
 from torchcaps.losses import make_loss
@@ -129,12 +130,14 @@ def multi_gcaps(
     last = partial(Trainable, per_dim=True, squash=relu_squash)
     layer = partial(CapsuleLayer, init_std=init_std)
     few, many = widen(8, width), widen(16, width)
+    features, image = choose_backbone(backbone, own, in_chans, narrow), image_shape(in_chans, image_size)
+    side = min(4, *feature_shape(features, image)[1:]) if isinstance(features, Trunk) else 4
     return assemble(
-        choose_backbone(backbone, own, in_chans, narrow),
-        image_shape(in_chans, image_size),
+        features,
+        image,
         partial(PrimaryCapsules, n=widen(16, narrow), d=8, kernel=7, stride=2, bias=False, squash=squash_exp),
         [
-            partial(layer, n=few, window=4, routing=pick(partial(CoarseTrainable, side=4))),
+            partial(layer, n=few, window=side, routing=pick(partial(CoarseTrainable, side=side))),
             partial(layer, n=many, rows=4, window=3, stride=2, routing=pick(local)),
             partial(layer, n=num_classes, routing=pick(last)),
         ],

@@ -8,6 +8,7 @@ from functools import partial
 
 from torch import nn
 
+from torchcaps.backbones import Trunk
 from torchcaps.functional import squash_exp
 from torchcaps.layers import CapsuleLayer, Convolution, PrimaryCapsules
 from torchcaps.models._assemble import (
@@ -64,12 +65,17 @@ def capsnet(
     image = image_shape(in_chans, image_size)
     convs = choose_backbone(backbone, partial(_convolutions, in_chans, narrow, n * dim), in_chans, narrow)
     c, h, w = feature_shape(convs, image)
-    whole = Convolution(c, n * dim, (h, w), groups=c if c == n * dim else 1)
+    first = partial(PrimaryCapsules, n=n, d=dim, squash=squash_exp)
+    if isinstance(convs, Trunk):  # stays apart from what is above it, so that its features can be kept
+        first = partial(first, kernel=(h, w))
+    else:
+        last = Convolution(c, n * dim, (h, w), groups=c if c == n * dim else 1)
+        convs, first = nn.Sequential(convs, last), partial(first, kernel=None)
     layer = partial(CapsuleLayer, d=dim, init_std=init_std, routing=chosen)
     return assemble(
-        nn.Sequential(convs, whole),
+        convs,
         image,
-        partial(PrimaryCapsules, n=n, d=dim, kernel=None, squash=squash_exp),
+        first,
         [*[partial(layer, n=n)] * (layers - 2), partial(layer, n=num_classes)],
         reconstruction=reconstruction,
         loss=loss,
