@@ -7,7 +7,7 @@ from torchcaps._atomic import write_text
 
 PARTS = {
     "torchcaps": ("The top", ["torchcaps.types", "torchcaps.network", "torchcaps.schedule", "torchcaps.infer"]),
-    "models": ("Models", ["torchcaps.models"]),
+    "models": ("Models", ["torchcaps.models", "torchcaps.backbones"]),
     "layers": ("Layers", ["torchcaps.layers", "torchcaps.functional", "torchcaps.windows"]),
     "routing": ("Routings", ["torchcaps.routing", "torchcaps.votes", "torchcaps.testing"]),
     "losses": ("Losses", ["torchcaps.losses"]),

@@ -45,7 +45,7 @@ def test_a_decoder_is_there_if_it_is_asked_for():
 
 
 def test_standardised_images_are_refused():
-    with pytest.raises(ValueError, match="standardise=True is not allowed: efficientnet_lite0 normalises images"):
+    with pytest.raises(ValueError, match="standardise=True is not allowed: a pretrained backbone normalises images"):
         create_model("sabour2017/capsnet", **ON, image_size=64, standardise=True)
 
 

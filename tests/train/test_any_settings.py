@@ -49,6 +49,8 @@ FIELDS = {
     "momentum": share,
     "weight_decay": st.floats(0, 1e9),
     "clip": st.none() | rate,
+    "tune": st.sampled_from([None, "head", "all"]) | st.integers(1, 9999).map("last:{}".format),
+    "backbone_lr": rate,
     "loss": st.sampled_from([{}, {"name": "margin", "lower": 0.3}, {"name": "spread"}, {"name": "ce"}]),
     "reconstruction_weight": st.floats(0, 1e9),
     "callbacks": st.sampled_from([{}, {"gradient_norm": {}}]),

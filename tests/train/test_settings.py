@@ -220,6 +220,7 @@ OTHER = {
     "validation_data": "cifar10", "validation_options": {"root": "here"}, "overfit": 4, "batch_size": 7,
     "average": 0.9,
     "optimiser": "sgd", "lr": 0.1, "lr_schedule": "cosine", "momentum": 0.5, "weight_decay": 0.1, "clip": 1.0,
+    "tune": "last:2", "backbone_lr": 0.5,
     "loss": {"name": "ce"}, "reconstruction_weight": 0.1, "callbacks": {"gradient_norm": {}}, "seed": 1,
     "precision": "64", "deterministic": True, "compile": True,
 }  # fmt: skip
@@ -246,6 +247,8 @@ BAD = {
     "momentum": [1.0, -0.1],
     "weight_decay": [-0.1, math.inf],
     "clip": [0.0, math.inf],
+    "tune": ["heads", "last:0", 3],
+    "backbone_lr": [0.0, math.inf, "slow"],
     "optimiser": ["lion", 3],
     "lr_schedule": ["linear"],
     "loss": ["margin", {"upper": 0.9}, {"name": 3}],

@@ -13,6 +13,7 @@ from torchcaps._version import __version__
 from torchcaps.cli import (
     attack,
     bench,
+    cache,
     compare,
     data,
     demo,
@@ -37,6 +38,7 @@ app = typer.Typer(
     help="Capsule networks: train them, judge them, look inside.",
 )
 app.command()(attack.attack)
+app.command()(cache.cache)
 app.command()(compare.compare)
 app.command()(demo.demo)
 app.command()(doctor.doctor)

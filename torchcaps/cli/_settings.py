@@ -8,7 +8,8 @@ from torchcaps.cli._names import SETTINGS, check_keys
 
 WORDS = {"True": True, "False": False, "None": None}
 ALIASES = {"optimizer": "optimiser"}
-TEXTS = ("fit", "augment", "optimiser", "lr_schedule", "precision", "validation_data")  # never numbers, whatever stands
+# Never numbers, whatever stands there.
+TEXTS = ("fit", "augment", "optimiser", "lr_schedule", "precision", "validation_data", "tune")
 
 
 def settings_of(pairs: list[str]) -> dict[str, Any]:

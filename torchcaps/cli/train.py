@@ -39,6 +39,14 @@ def train(
     until_accuracy: Annotated[
         float | None, typer.Option(help="End once this share of validation images is right; at most 100 epochs.")
     ] = None,
+    backbone: Annotated[
+        str | None,
+        typer.Option(help="A pretrained one under the capsules: efficientnet_lite0, timm:NAME, hf:FOLDER."),
+    ] = None,
+    tune: Annotated[
+        str | None,
+        typer.Option(help="What of a pretrained backbone learns: head (nothing of it), last:N or all."),
+    ] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate; 0.001 if nothing is said.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Images a step; 128 if nothing is said.")] = None,
     optimiser: Annotated[
@@ -106,8 +114,9 @@ def train(
         "compile": compile_,
         "overfit": overfit,
     }
-    own = {"lr": lr, "batch_size": batch_size, "optimiser": optimiser, "augment": augment}
+    own = {"tune": tune, "lr": lr, "batch_size": batch_size, "optimiser": optimiser, "augment": augment}
     values |= _once({name: value for name, value in own.items() if value is not None}, settings_of(set_ or []))
+    values |= _above(backbone, values.get("options", {}))
     if make_missing:
         values["data_options"] = {**values.get("data_options", {}), "make_missing": True}
     with working("loading torch"):
@@ -128,6 +137,11 @@ def train(
         typer.echo("Two batches went through: everything fits. Nothing was kept")
     else:
         typer.echo(f"The network is in {out}: torchcaps evaluate {out}")
+
+
+def _above(backbone: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Options of the model with a backbone, if one is given."""
+    return {} if backbone is None else {"options": _once({"backbone": backbone}, options)}
 
 
 def _once(own: dict[str, Any], pairs: dict[str, Any]) -> dict[str, Any]:

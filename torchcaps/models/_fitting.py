@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from torchcaps.backbones import is_pretrained
+from torchcaps.backbones import Trunk, is_pretrained
 from torchcaps.layers import CapsuleLayer, PrimaryCapsules
 from torchcaps.types import CapsShape
 
@@ -47,5 +47,14 @@ def fitted(parameters: Any, given: dict[str, Any]) -> dict[str, Any]:
     >>> fitted({"reconstruction": ...}, {"backbone": "efficientnet_lite0"})["reconstruction"]
     'none'
     """
-    without = is_pretrained(given.get("backbone")) and "reconstruction" in parameters
+    without = knows_photographs(given.get("backbone")) and "reconstruction" in parameters
     return {"reconstruction": "none", **given} if without else given
+
+
+def knows_photographs(backbone: Any) -> bool:
+    """Whether an option means a pretrained backbone, by its name or the backbone itself.
+
+    >>> knows_photographs("efficientnet_lite0"), knows_photographs(None)
+    (True, False)
+    """
+    return is_pretrained(backbone) or isinstance(backbone, Trunk)

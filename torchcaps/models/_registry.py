@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import torch
 
 from torchcaps._memory import memory
-from torchcaps.backbones import is_pretrained
 from torchcaps.losses import make_loss
-from torchcaps.models._fitting import fitted
+from torchcaps.models._fitting import fitted, knows_photographs
 from torchcaps.models._options import check_options, is_large
 from torchcaps.network import Model
 from torchcaps.windows import TooSmallError
@@ -143,8 +142,8 @@ def _built(build: Builder, given: Mapping[str, Any]) -> Model:
     standardise, loss = options.pop("standardise", False), options.pop("loss", {})
     loss = {"name": loss} if isinstance(loss, str) else loss
     options = fitted(own, options)
-    if standardise and is_pretrained(options.get("backbone")):
-        raise ValueError(f"standardise=True is not allowed: {options['backbone']} normalises images its own way")
+    if standardise and knows_photographs(options.get("backbone")):
+        raise ValueError("standardise=True is not allowed: a pretrained backbone normalises images its own way")
     if loss.keys() == {"name"} and "loss" in own:
         model = build(**options, loss=loss["name"])  # which may know whether a score is a length
     else:

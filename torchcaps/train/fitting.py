@@ -21,6 +21,7 @@ from torchcaps.network import Model, has_plain_recipe
 from torchcaps.train import checkpoint
 from torchcaps.train.callbacks import Callback
 from torchcaps.train.claim import claimed
+from torchcaps.train.features import on_features
 from torchcaps.train.final import Ending, keep_final
 from torchcaps.train.fingerprint import inventory_of, write_inventory
 from torchcaps.train.log import Log
@@ -33,6 +34,7 @@ from torchcaps.train.settings import CUSTOM, Settings
 from torchcaps.train.splits import Splits, load_splits
 from torchcaps.train.stopping import stoppable
 from torchcaps.train.summary import summary
+from torchcaps.train.tuning import tuned
 
 PRECISION = {"32": "32-true", "64": "32-true", "bf16": "bf16-mixed"}  # Fabric's "64-true" rounds the loss to 32 bits
 
@@ -86,10 +88,13 @@ def fit(
         with working("preparing data and network", quiet=quiet or not fabric.is_global_zero) as report:
             own = own_images(settings, report) if is_own(settings) else None
             network, settings, splits = prepare(settings, model, data, validation_data, own)
+            told: list[str] = []
+            if not fast_dev_run:
+                splits, told = on_features(network.to(fabric.device), settings, splits, report)
         checkpoints = None if folder is None else folder / CHECKPOINTS
         limit = 2 if fast_dev_run else 0
         training = Training(fabric, settings, network, splits, folder=checkpoints, limit=limit, callbacks=given)
-        return _train(training, own, folder, resume=resume, quiet=quiet, tensorboard=tensorboard)
+        return _train(training, own, folder, told, resume=resume, quiet=quiet, tensorboard=tensorboard)
 
 
 def prepare(
@@ -104,14 +109,15 @@ def prepare(
     splits = load_splits(settings, given, judge, own)
     torch.manual_seed(settings.seed)
     if isinstance(model, Model):
-        return dressed(model, settings), settings, splits
+        return dressed(model, settings), tuned(model, settings, len(splits.train)), splits
     c, h, w = splits.train.image_shape
     fitting = {"num_classes": len(splits.train.classes), "in_chans": c, "image_size": h if h == w else [h, w]}
     _check_images(settings, (c, h, w))
     settings = replace(settings, options={**fitting, **settings.options})
     options = settings.model_options
     try:
-        return create_model(model, **options), settings, splits
+        network = create_model(model, **options)
+        return network, tuned(network, settings, len(splits.train)), splits
     except (TypeError, RuntimeError) as error:  # a word where a number is needed, a negative size, and the like
         shown = ", ".join(f"{name}={value!r}" for name, value in options.items())
         raise ValueError(f"{model} cannot be built with {shown}: {error}") from error
@@ -138,7 +144,14 @@ def _name(data: str | Path | Dataset) -> str:
 
 
 def _train(
-    training: Training, own: OwnImages | None, folder: Path | None, *, resume: bool, quiet: bool, tensorboard: bool
+    training: Training,
+    own: OwnImages | None,
+    folder: Path | None,
+    told: list[str],
+    *,
+    resume: bool,
+    quiet: bool,
+    tensorboard: bool,
 ) -> Run:
     fabric, settings, data = training.fabric, training.settings, training.splits.train
     facts = Facts(settings, data.classes, data.image_shape, _recipe(training), _made_with(fabric))
@@ -151,7 +164,7 @@ def _train(
             write_run(folder, facts)
             write_inventory(folder, inventory)
         fabric.barrier()
-    said = [*summary(settings, training.splits, own), *remarks]
+    said = [*summary(settings, training.splits, own), *told, *remarks]
     with Log(folder, training.total, quiet=quiet, speaks=fabric.is_global_zero, tensorboard=tensorboard) as log:
         for line in said:
             log.say(line)

@@ -27,6 +27,7 @@ from torchcaps.train.objective import Objective, Outcome, part_of
 from torchcaps.train.pending import Pending
 from torchcaps.train.settings import Settings
 from torchcaps.train.splits import Splits
+from torchcaps.train.tuning import groups_of
 
 
 class Training:
@@ -138,7 +139,8 @@ class Training:
         self.objective.train()
         self.objective.anneal(share)
         for group in self.optimiser.param_groups:
-            group["lr"] = self.settings.lr * SCHEDULES[self.settings.lr_schedule](share)
+            rate = self.settings.lr * SCHEDULES[self.settings.lr_schedule](share)
+            group["lr"] = rate * group.get("factor", 1.0)
         part, weight = part_of(batch, self.fabric.global_rank, self.fabric.world_size)
         self.stepper.zero_grad()
         self.batch = self._ready(part)
@@ -300,6 +302,6 @@ def _optimiser(model: Model, settings: Settings, *, skips: bool) -> torch.optim.
     """One that, where it `skips`, makes no step while its `found_inf` is one, and need not be told by the host."""
     shared: Any = {"lr": settings.lr, "weight_decay": settings.weight_decay, "fused": True if skips else None}
     if settings.optimiser == "sgd":
-        return torch.optim.SGD(model.parameters(), momentum=settings.momentum, **shared)
+        return torch.optim.SGD(list(groups_of(model, settings)), momentum=settings.momentum, **shared)
     kind = torch.optim.AdamW if settings.optimiser == "adamw" else torch.optim.Adam
-    return kind(model.parameters(), **shared)
+    return kind(list(groups_of(model, settings)), **shared)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from torchcaps.backbones import is_pretrained, usual_size
 from torchcaps.data import NAMES, OwnImages, list_datasets, look_through
 from torchcaps.data._before import honest
 from torchcaps.data._random import permutation
@@ -50,6 +51,8 @@ def size_of(settings: Settings) -> int:
     given = settings.options.get("image_size") if settings.image_size is None else settings.image_size
     if isinstance(given, int):
         return given
+    if is_pretrained(settings.options.get("backbone")):
+        return usual_size(settings.options["backbone"])
     if settings.model == CUSTOM:
         raise ValueError("image_size is missing: of a network of one's own nobody knows what size it takes")
     return int(model_info(settings.model)["image"][1])

@@ -10,6 +10,7 @@ from torchcaps._atomic import write_text
 from torchcaps._seal import is_whole, sealed
 from torchcaps._telling import working
 from torchcaps._version import __version__
+from torchcaps.backbones import architecture_only
 from torchcaps.data import NAMES, Dataset, Reading
 from torchcaps.losses import make_loss
 from torchcaps.models import MOST_PIXELS, create_model, from_pretrained
@@ -166,10 +167,11 @@ def dressed(model: Model, settings: Settings) -> Model:
 
 def _built(folder: Path, facts: Facts) -> Model:
     """The network as it was before its training."""
-    if facts.settings.model != CUSTOM:
-        return create_model(facts.settings.model, **facts.settings.model_options)
-    if facts.recipe is not None:
-        return create_model(facts.recipe["name"], **facts.recipe["options"])
+    with architecture_only():
+        if facts.settings.model != CUSTOM:
+            return create_model(facts.settings.model, **facts.settings.model_options)
+        if facts.recipe is not None:
+            return create_model(facts.recipe["name"], **facts.recipe["options"])
     if (folder / MODEL / CONFIG).is_file():
         return from_pretrained(folder / MODEL)
     raise ValueError(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from torchcaps.backbones import check_tune
 from torchcaps.data.augment import AUGMENTATIONS
 from torchcaps.data.resize import FITS
 from torchcaps.losses import make_loss
@@ -69,6 +70,9 @@ class Settings:
             them.
         lr_schedule: how the learning rate changes; see `torchcaps.train.learning_rate`.
         momentum: of stochastic gradient descent.
+        tune: what of a pretrained backbone learns: "head" (nothing), "last:N" (its last N stages) or "all"; nothing
+            where there are fewer than 5,000 images to learn from, if not given.
+        backbone_lr: the rate of a pretrained backbone that learns, as a share of `lr`.
         clip: the largest norm of the gradient of all parameters; longer ones are shortened to it.
         loss: `{"name": "margin", "down_weight": 1.0}`, a name of `torchcaps.losses.LOSSES` and its options; the model's
             own if empty.
@@ -107,6 +111,8 @@ class Settings:
     momentum: float = 0.9
     weight_decay: float = 0.0
     clip: float | None = None
+    tune: str | None = None
+    backbone_lr: float = 0.1
     loss: dict[str, Any] = field(default_factory=dict)
     reconstruction_weight: float = 0.0005
     callbacks: dict[str, Any] = field(default_factory=dict)
@@ -131,6 +137,7 @@ class Settings:
             self._check(name, (getattr(self, name) or 1) <= MOST, f"it must be at most {MOST:g}")
         self._check("lr", 0 < self.lr <= MOST, f"it must be positive, and at most {MOST:g}")
         self._check("clip", self.clip is None or 0 < self.clip <= MOST, f"it must be positive, and at most {MOST:g}")
+        self._check("backbone_lr", 0 < self.backbone_lr <= MOST, f"it must be positive, and at most {MOST:g}")
         self._check("momentum", 0 <= self.momentum < 1, "a number from 0 up to, but not, 1")
         self._check("average", 0 <= self.average < 1, "a number from 0 up to, but not, 1")
         self._check("seed", 0 <= self.seed < 2**31, "a whole number from 0 to 2³¹ − 1")
@@ -164,6 +171,8 @@ class Settings:
         }  # fmt: skip
         for name, allowed in choices.items():
             self._check(name, getattr(self, name) in allowed, f"choose one of {', '.join(map(repr, allowed))}")
+        if self.tune is not None:
+            check_tune(self.tune)
         if self.loss:
             self._check("loss", isinstance(self.loss.get("name"), str), "it needs a name, such as {'name': 'margin'}")
             self._check("loss", "loss" not in self.options, f"options has loss={self.options.get('loss')!r} already")
