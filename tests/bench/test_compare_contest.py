@@ -123,7 +123,7 @@ def matched(monkeypatch):
 
 def test_every_capsule_model_with_every_routing_and_a_convnet_of_the_size_of_the_first(matched):
     models, routings = ("gu2021/convnet_fc", "sabour2017/capsnet", "sabour2017/capsnet"), ("dynamic", "em")
-    first, second, plain = choose(models, routings, (1, 28, 28), 10, 0.05)
+    first, second, plain, *_ = choose(models, routings, (1, 28, 28), 10, 0.05)
     assert (first.name, first.options, first.capsules) == ("dynamic", {"conv_width": 0.05, "routing": "dynamic"}, True)
     assert (second.name, second.options) == ("em", {"conv_width": 0.05, "routing": "em", "loss": "spread"})
     assert (plain.name, plain.options, plain.capsules) == ("ConvNet", {"conv_width": 0.05, "units": [7, 5]}, False)
@@ -135,9 +135,20 @@ def test_every_capsule_model_with_every_routing_and_a_convnet_of_the_size_of_the
     assert shape == {"conv_width": 0.05, "num_classes": 10, "in_chans": 1, "image_size": 28}
 
 
+def test_a_linear_head_and_a_small_cnn_are_always_among_them(matched):
+    """Once, whether they are asked for or not, and beside a ConvNet that is called so."""
+    for asked in ((), ("baselines/small_cnn", "baselines/linear_head")):
+        *others, linear, small = choose(
+            ("sabour2017/capsnet", "gu2021/convnet_fc", *asked), ("em",), (1, 28, 28), 10, 0.5
+        )
+        assert [one.name for one in others] == ["em", "ConvNet"]
+        assert (linear.name, linear.model, linear.capsules) == ("linear head", "baselines/linear_head", False)
+        assert (small.name, small.model, small.capsules) == ("small CNN", "baselines/small_cnn", False)
+
+
 def test_convnets_among_themselves_are_as_their_papers_have_them(matched):
     both = choose(("gu2021/convnet_fc", "chen2019/lenet"), ("dynamic",), (1, 28, 28), 10, 0.5)
-    assert [(one.name, one.options) for one in both] == [
+    assert [(one.name, one.options) for one in both[:2]] == [
         ("gu2021/convnet_fc", {"conv_width": 0.5}),
         ("chen2019/lenet", {"conv_width": 0.5}),
     ]

@@ -37,8 +37,9 @@ def test_photographs_from_start_to_page(photographs, finished):
     out, done = finished
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert [row["name"] for row in results["rows"]] == ["dynamic", "inverted attention", "ConvNet"]
-    capsules, _, plain = results["rows"]
+    names = ["dynamic", "inverted attention", "ConvNet", "linear head", "small CNN"]
+    assert [row["name"] for row in results["rows"]] == names
+    capsules, _, plain, *_ = results["rows"]
     assert abs(plain["parameters"] - capsules["parameters"]) < 0.02 * capsules["parameters"]
     tested = {score["count"] for row in results["rows"] for score in row["scores"].values()}
     [count] = tested

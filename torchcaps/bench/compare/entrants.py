@@ -13,6 +13,8 @@ from torchcaps.models import card, create_model, match_parameters
 from torchcaps.report import parameters
 from torchcaps.routing import ROUTINGS
 
+BASELINES = {"linear head": "baselines/linear_head", "small CNN": "baselines/small_cnn"}
+"""What every network is held against, whoever competes besides."""
 MODELS, ROUTED = ("sabour2017/capsnet", "gu2021/convnet_fc"), ("dynamic", "inverted_attention")
 
 
@@ -20,6 +22,8 @@ def choose(
     models: Sequence[str], routings: Sequence[str], image: tuple[int, int, int], classes: int, conv_width: float
 ) -> tuple[Entrant, ...]:
     """The entrants, capsule networks first; a ConvNet whose units are free has as many parameters as the first of them.
+
+    The linear head and the small CNN of `BASELINES` are always among them.
 
     Args:
         models: names of `list_models`.
@@ -39,7 +43,9 @@ def choose(
         _capsules(model, routing, conv_width, alone=len(capsules) == 1) for model in capsules for routing in routings
     ]
     wanted = _size(found[0], shape) if found else None
-    return (*found, *(_plain(model, conv_width, shape, wanted, alone=len(plain) == 1) for model in plain))
+    named = [name for name in plain if name not in BASELINES.values()]
+    others = [_plain(model, conv_width, shape, wanted, alone=len(named) == 1) for model in named]
+    return (*found, *others, *(Entrant(name, model, {}, capsules=False) for name, model in BASELINES.items()))
 
 
 def _capsules(model: str, routing: str, conv_width: float, *, alone: bool) -> Entrant:
