@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from pages.findings import RESULTS
+from torchcaps.bench.artefact import SCALES
 from torchcaps.bench.deviations import LIST, Change, changes
+from torchcaps.bench.ledger import accepted
 from torchcaps.bench.summary import VERDICTS
 
 NAME = "deviations.md"
@@ -25,7 +27,8 @@ where a claim or a setting is not what was frozen and no entry says so.
 
 def render(listed: Path = LIST, results: Path = RESULTS) -> str:
     """Every change, and the verdicts by the old rule and the new."""
-    parts = [INTRODUCTION, *(part for change in changes(listed) for part in _change(change)), *_rules(results)]
+    told = [part for change in changes(listed) for part in _change(change)]
+    parts = [INTRODUCTION, *told, *_lines(results), *_rules(results)]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -45,6 +48,16 @@ def _change(change: Change) -> Iterator[str]:
     yield f"*Without it.* {change.without}\n"
     if change.before:
         yield f"*Digests.* `{change.before}`, since then `{change.after}`.\n"
+
+
+def _lines(results: Path) -> Iterator[str]:
+    """When stored lines were changed or taken away, and why."""
+    for scale in SCALES:
+        for entry in accepted(results / scale):
+            count = len(entry["jobs"])
+            yield f"## {entry['date']}: lines of the results at scale `{scale}`\n"
+            yield f"{count} line{'s' * (count != 1)} changed or vanished. *Why.* {entry['reason']}\n"
+            yield f"*Digests over all lines.* `{entry['before'][:16]}`, since then `{entry['after'][:16]}`.\n"
 
 
 def _rules(results: Path) -> Iterator[str]:

@@ -122,6 +122,9 @@ without = "Refuted."
     assert "## 2026-12-01: a/b, row `c`, scale `cpu`\n\nWider.\n" in page
     assert "*Why.* It was too narrow.\n\n*Without it.* Refuted.\n\n*Digests.* `0123`, since then `4567`." in page
     assert "old rule" not in page, "nothing was kept"
+    entry = {"date": "2026-12-02", "reason": "A disk.", "jobs": ["x", "y"], "before": "a" * 64, "after": "b" * 64}
+    (tmp_path / "cpu/lines.json").write_text(json.dumps({"accepted": [entry]}))
+    assert "2 lines changed or vanished. *Why.* A disk." in deviations.render(listed, tmp_path)
     kept = {"note": "Kept.", "verdicts": {"a/b": {"one": {"word": "refuted"}, "two": {"word": "reproduced"}}}}
     (tmp_path / deviations.OLD).write_text(json.dumps(kept))
     (tmp_path / "cpu/verdicts.json").write_text('{"a/b": {"claims": [{"id": "one", "word": "undecided"}]}}')

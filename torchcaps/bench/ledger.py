@@ -36,13 +36,6 @@ def check_ledger(folder: Path) -> list[str]:
     return found
 
 
-def refuse_lost(folder: Path) -> None:
-    """Refuse if lines that the stored verdicts were made from have changed or vanished."""
-    path = folder / LINES
-    if path.is_file() and (lost := _lost(folder, _kept(path)["lines"], _lines(folder))):
-        raise ValueError(f'{lost}: bring them back, or say why with torchcaps bench report --accept "…"')
-
-
 def write_ledger(folder: Path, reason: str = "") -> None:
     """Write down which lines there are; of those that were lost, that they were, and why.
 
@@ -50,10 +43,10 @@ def write_ledger(folder: Path, reason: str = "") -> None:
         reason: why lines have changed or vanished; without one they may not.
     """
     path = folder / LINES
-    if not reason:
-        refuse_lost(folder)
-    kept = _kept(path) if path.is_file() else {"digest": "", "lines": {}, "accepted": []}
+    kept: dict[str, Any] = _kept(path) if path.is_file() else {"digest": "", "lines": {}, "accepted": []}
     now = _lines(folder)
+    if (told := _lost(folder, kept["lines"], now)) and not reason:
+        raise ValueError(f'{told}: bring them back, or say why with torchcaps bench report --accept "…"')
     if lost := sorted(kept["lines"][check] for check in kept["lines"].keys() - now.keys()):
         facts = {"date": datetime.now(UTC).date().isoformat(), "reason": reason, "jobs": lost}
         kept["accepted"].append({**facts, "before": kept["digest"], "after": _digest(now)})

@@ -11,7 +11,7 @@ from torchcaps._atomic import write_text
 from torchcaps.bench import store
 from torchcaps.bench.artefact import SCALES, Artefact, Scale
 from torchcaps.bench.gather import Gathered, gather
-from torchcaps.bench.ledger import refuse_lost, write_ledger
+from torchcaps.bench.ledger import write_ledger
 from torchcaps.bench.table import fill
 from torchcaps.bench.verdict import is_deterministic, judge
 
@@ -82,9 +82,6 @@ def write(artefacts: Sequence[Artefact], root: Path, *, accept: str = "") -> dic
         accept: why lines of which verdicts were made have changed or vanished; without a reason they may not.
     """
     made = computed(artefacts, root)
-    if not accept:
-        for scale in made:
-            refuse_lost(root / scale)
     for scale, found in made.items():
         write_ledger(root / scale, accept)
         if not _is_stored(root, scale, found):
