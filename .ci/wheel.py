@@ -49,9 +49,11 @@ SOURCES = {
     "torchcaps/report/templates/*.html",
     "torchcaps/report/templates/*.css",
 }
+PAPERS = ("gu2021", "chen2019", "mitterreiter2023", "peer2021", "tsai2020", "cross")
 DATA = {
     "torchcaps/py.typed",
-    "torchcaps/bench/claims.toml",
+    "torchcaps/bench/deviations.toml",
+    *(f"torchcaps/bench/papers/{paper}/{file}" for paper in PAPERS for file in ("claims.toml", "frozen.json")),
     "torchcaps/explorer/digits.npz",
     *(f"torchcaps/explorer/findings/{name}.json" for name in SHOWN),
     *(f"torchcaps/models/weights/{name}/{file}" for name in SHIPPED for file in ("config.json", "model.safetensors")),

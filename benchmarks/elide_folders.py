@@ -13,6 +13,7 @@ from typing import Any
 
 from torchcaps.bench import store
 from torchcaps.bench.folders import without_folders
+from torchcaps.bench.ledger import write_ledger
 from torchcaps.bench.summary import VERDICTS, differences
 
 
@@ -24,6 +25,8 @@ def elide(root: Path) -> dict[str, int]:
     """
     changed = {str(path.relative_to(root)): _lines(path) for path in sorted(root.glob(f"*/*{store.ENDING}"))}
     changed |= {str(path.relative_to(root)): _verdicts(path) for path in sorted(root.glob(f"*/{VERDICTS}"))}
+    for scale in sorted({root / Path(name).parent for name, count in changed.items() if count}):
+        write_ledger(scale, "folders of a machine were taken out of stored errors")
     return {name: count for name, count in changed.items() if count}
 
 

@@ -21,7 +21,7 @@ ARTEFACTS = NAMES.split()
 
 def test_every_artefact_of_the_specification_is_there():
     assert len(ARTEFACTS) == 27
-    assert list(frozen()) == [*ARTEFACTS, "cross/table"]
+    assert [name for name in frozen() if not name.endswith("sentences")] == [*ARTEFACTS, "cross/table"]
 
 
 def test_every_claim_is_one_id_and_a_sentence():

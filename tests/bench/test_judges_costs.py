@@ -126,7 +126,11 @@ def test_the_course_of_a_training_is_its_mean_and_its_drops():
     curve = [0.1, 0.5, 0.4, 0.6]
     history = [{"step": 10 * k, "validation_accuracy": value} for k, value in enumerate(curve)]
     found = JUDGES["course"](subject(history=[{"step": 5, "loss": 0.3}, *history]))
-    assert values(found) == {"mean validation": pytest.approx(0.4), "jitter": pytest.approx(0.1 / 3)}
+    assert values(found) == {
+        "mean validation": pytest.approx(0.4),
+        "validation": 0.6,
+        "jitter": pytest.approx(0.1 / 3),
+    }
     assert found.details == {"course": [(0, 0.1), (10, 0.5), (20, 0.4), (30, 0.6)]}
     assert values(JUDGES["course"](subject(history=history[:1])))["jitter"] == 0
     with pytest.raises(ValueError, match="no validation accuracies"):

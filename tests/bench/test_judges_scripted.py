@@ -132,13 +132,19 @@ def test_starvation_counts_hidden_capsules_after_the_first_look():
     seen = looks(["11", "1000", "00", "0"], ["11", "0110", "01", "1"], ["11", "0010", "01", "1"])
     # of six hidden capsules: the first was dead only before the first step, three died, one of them came back
     found = values(JUDGES["starvation"](subject(seen={"starvation": seen.to_json()})))
-    assert found == {"dead at the end": 2 / 6, "once dead": 3 / 6, "revived": 1 / 3, "returned": 1 / 3}
+    assert found == {
+        "dead at the end": 2 / 6,
+        "once dead": 3 / 6,
+        "revived": 1 / 3,
+        "returned": 1 / 3,
+        "gradient fall": None,
+    }
 
 
 def test_where_nobody_died_nobody_came_back():
     seen = looks(["1", "10", "0"], ["1", "00", "0"], ["1", "00", "0"])
     found = values(JUDGES["starvation"](subject(seen={"starvation": seen.to_json()})))
-    assert found == {"dead at the end": 0.0, "once dead": 0.0, "revived": None, "returned": None}
+    assert found == {"dead at the end": 0.0, "once dead": 0.0, "revived": None, "returned": None, "gradient fall": None}
 
 
 def test_symmetry_tells_the_worst_layer(monkeypatch, script):

@@ -265,7 +265,8 @@ every_artefact = pytest.mark.parametrize("name", EXPECTED)
 
 
 def test_every_artefact_is_here():
-    assert set(EXPECTED) == set(artefacts())
+    """But for the sentences, which train networks of our own sizes: see test_sentences.py."""
+    assert set(EXPECTED) == {name for name in artefacts() if not name.endswith("sentences")}
 
 
 def jobs(name, scale):

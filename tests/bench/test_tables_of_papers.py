@@ -39,7 +39,9 @@ def lines(artefact, table):
 
 
 def test_every_artefact_has_its_tables_here():
-    assert {name: len(tables) for name, tables in TABLES.items()} == {n: len(a.tables) for n, a in artefacts().items()}
+    """Sentences have no table in their papers."""
+    here = {n: len(a.tables) for n, a in artefacts().items() if not n.endswith("sentences")}
+    assert {name: len(tables) for name, tables in TABLES.items()} == here
 
 
 @pytest.mark.parametrize(("artefact", "k"), [(name, k) for name, tables in TABLES.items() for k in range(len(tables))])

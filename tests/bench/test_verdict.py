@@ -315,7 +315,7 @@ def test_a_true_null_is_seldom_decided(kind, seeds):
 
 def test_images_of_the_same_source_count_as_one():
     rng = np.random.default_rng(8)
-    right = np.repeat(rng.random((5, 50)) < 0.7, 4, axis=1)
+    right = np.repeat(rng.random(50) + rng.normal(0, 0.05, (5, 50)) < 0.7, 4, axis=1)
     alone, grouped = (
         judge(above("a", 0.0, "x"), results({"a": [Number.share(one, 10, k) for one in right]}, on="x")) for k in (1, 4)
     )

@@ -14,6 +14,7 @@ from torchcaps.cli.train import settings_of
 COMMANDS = (
     "attack",
     "bench",
+    "cache",
     "data",
     "compare",
     "demo",

@@ -57,7 +57,8 @@ def test_a_disk_that_is_full_halfway_costs_nothing_that_was_there(name, tmp_path
     assert name in before
     with room_for(10), pytest.raises(NotWrittenError) as full:
         WRITERS[name](tmp_path)
-    assert str(full.value).startswith(f"{tmp_path / name} could not be written: ")
+    first = {"cpu/verdicts.json": "cpu/lines.json"}.get(name, name)  # the ledger is written before the verdicts
+    assert str(full.value).startswith(f"{tmp_path / first} could not be written: ")
     assert WHY in str(full.value)
     assert files(tmp_path) == before
     WRITERS[name](tmp_path)
@@ -70,6 +71,7 @@ def files(folder):
 
 APART = {
     "_atomic.py",
+    "backbones/shelf.py",  # maps that only grow; an entry is made after its map: see tests/backbones
     "explorer/upload.py",  # a copy that is deleted at once
     "train/checkpoint.py",  # tells which checkpoint is left: see tests/train/test_checkpoint.py
 }

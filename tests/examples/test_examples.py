@@ -8,7 +8,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples"
 SAYS = {  # what each prints, in whole
-    "own_artefact": r"A bias on the votes raises accuracy\. reproduced: 0\.\d+, 95 % interval .+, 3 seeds",
+    "own_artefact": r"A bias on the votes raises accuracy\. reproduced: 0\.\d+, 95 % interval .+, 5 seeds.*",
     "own_backbone": r"211,968 parameters, loss 0\.\d+\n72,840 parameters, loss \d\.\d+",
     "own_data": r"(9\d|100)% of bars it has not seen",
     "own_loss": r"loss \d\.\d+, margin now 0\.\d+",

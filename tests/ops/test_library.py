@@ -91,12 +91,12 @@ def test_a_crash_while_it_is_signed_leaves_no_signature(library, monkeypatch):
     note = library.with_suffix(".sha256")
     note.unlink()
 
-    def cut(path, text):
-        with path.open("w") as file:
-            file.write(text[:10])
+    def cut(path, data):
+        with path.open("wb") as file:
+            file.write(data[:10])
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(Path, "write_text", cut)
+    monkeypatch.setattr(Path, "write_bytes", cut)
     with pytest.raises(OSError, match="full"):
         sign(library)
     assert not note.exists()

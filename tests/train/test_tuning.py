@@ -131,7 +131,9 @@ def test_a_training_on_features_is_that_on_images(values, monkeypatch):
     on = network()
     fit(on, stored(), tune="head", **SHORT, **values)
     assert sum(one["bytes"] for one in shelves()) > 24 * 12 * 16 * 4
-    monkeypatch.setattr("torchcaps.train.fitting.on_features", lambda model, settings, splits, report: (splits, []))
+    monkeypatch.setattr(
+        "torchcaps.train.fitting.on_features", lambda model, settings, splits, device, report: (splits, [])
+    )
     off = network()
     fit(off, stored(), tune="head", **SHORT, **values)
     for name, tensor in weights(on).items():
@@ -147,7 +149,7 @@ def test_augmented_images_take_turns(balance, monkeypatch):
     net = network()
     tuned(net, settings, 10)
     splits = load_splits(settings, stored())
-    found, _ = features.on_features(net, settings, splits, lambda *_: None)
+    found, _ = features.on_features(net, settings, splits, torch.device("cpu"), lambda *_: None)
     index, images = torch.arange(6), []
     for epoch in range(features.VIEWS + 1):
         made = found.train.batch(index, epoch)
@@ -181,7 +183,7 @@ def test_where_images_are_needed_they_are_images(values):
     settings = Settings("custom", "custom", **{"tune": "head", "reconstruction_weight": 0.0, **values})
     tuned(net, settings, 10)
     splits = features.Splits(stored(), None)
-    assert features.on_features(net, settings, splits, lambda *_: None)[0] is splits
+    assert features.on_features(net, settings, splits, torch.device("cpu"), lambda *_: None)[0] is splits
 
 
 def test_a_deterministic_training_keeps_no_features():

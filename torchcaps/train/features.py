@@ -55,12 +55,19 @@ class Featured(Dataset):
         return sum(len(view.rows) * view.maps[0].nbytes for view in self.views)
 
 
-def on_features(model: Model, settings: Settings, splits: Splits, report: Tell) -> tuple[Splits, list[str]]:
-    """The parts of the data as features, where the training sees nothing else of them, and what to say of that."""
+def on_features(
+    model: Model, settings: Settings, splits: Splits, device: torch.device, report: Tell
+) -> tuple[Splits, list[str]]:
+    """The parts of the data as features, where the training sees nothing else of them, and what to say of that.
+
+    Args:
+        device: on which the backbone is asked; a network without one stays where it is.
+    """
     trunk = trunk_of(model)
     drawn = model.decoder is not None and settings.reconstruction_weight > 0
     if trunk is None or not trunk.is_frozen or drawn or settings.precision == "64":
         return splits, []
+    model.to(device)
     # Which images share a batch, and so the last bit, depends on what is there already.
     cache = FeatureCache(keep=not settings.deterministic)
     said = list[Features]()

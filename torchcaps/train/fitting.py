@@ -90,7 +90,7 @@ def fit(
             network, settings, splits = prepare(settings, model, data, validation_data, own)
             told: list[str] = []
             if not fast_dev_run:
-                splits, told = on_features(network.to(fabric.device), settings, splits, report)
+                splits, told = on_features(network, settings, splits, fabric.device, report)
         checkpoints = None if folder is None else folder / CHECKPOINTS
         limit = 2 if fast_dev_run else 0
         training = Training(fabric, settings, network, splits, folder=checkpoints, limit=limit, callbacks=given)
