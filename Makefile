@@ -4,7 +4,7 @@ BIN := .venv/bin
 CORES := $(shell nproc 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage test-oldest smoke sanitize docs pages dist check format bench-speed bench-gpu clean
+.PHONY: help setup demo test coverage mutants test-oldest smoke sanitize docs pages dist check format bench-speed bench-gpu clean
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */\t/' | expand -t16
@@ -41,6 +41,13 @@ coverage: setup  ## which lines and branches no test reaches, in build/coverage;
 	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest -n $(CORES) --dist worksteal -o timeout=1500
 	$(BIN)/coverage combine
 	$(BIN)/coverage report
+
+SEED ?= $(shell date -u +%Y%m%d)
+NUMBER ?= 60
+MINUTES ?= 30
+
+mutants: setup  ## small faults planted in a copy, and those that no test notices: SEED=the date NUMBER=60 MINUTES=30 PATHS=torchcaps
+	$(BIN)/python -m benchmarks.mutants --seed $(SEED) --number $(NUMBER) --minutes $(MINUTES) $(PATHS)
 
 smoke: setup  ## every artefact of the bench at its smallest, and the page about them, in build/smoke
 	rm -rf build/smoke

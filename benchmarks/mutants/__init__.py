@@ -1,10 +1,9 @@
-"""Planted faults: would the tests notice?
+"""Faults drawn from today's syntax trees, planted one at a time: would the tests notice?
 
-    python -m benchmarks.mutants [LIST or FILE…] [--part 1/2] [--check] [--again]
+    python -m benchmarks.mutants [PATH …] [--seed S] [--number N] [--minutes M] [--append]
 
-Faults chosen by hand lie in `faults/*.toml`, at least three for every module of the library that does anything; sixty
-more are drawn at random with a seed that is fixed here (`draw`). Each is planted alone in a copy of the project, the
-tests named for it are run up to the first that fails, and what came of it is appended to
-`benchmarks/results/mutants/`, so that a run that was stopped goes on. `benchmarks/results/mutants.md` counts them, with
-an explanation for each that nothing noticed.
+A fault is a small change of one place of the library: another comparison, another number, a call left out. Each is
+planted alone in a copy of the project, and the tests near its module are run up to the first that fails. Those that
+no test noticed are printed with file, line, old and new text; which of them are gaps in the tests and which mean the
+same as before, a reader decides. `--append` adds the score to `benchmarks/results/mutants.md`.
 """

@@ -1,96 +1,81 @@
-"""Plant them all, or those of some files."""
+"""Draw faults, plant them until the time is up, and print those that no test noticed."""
 
 import argparse
-import ast
-import json
-from collections import Counter
+import tempfile
+import time
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from benchmarks.mutants.fault import ROOT, Fault, FaultError, planned
-from benchmarks.mutants.plant import Copy, preload
-from benchmarks.mutants.table import table
+import benchmarks.mutants as about
+from benchmarks.mutants.draw import drawn
+from benchmarks.mutants.fault import ROOT, Fault
+from benchmarks.mutants.near import near
+from benchmarks.mutants.plant import Copy, Outcome, preload
+from benchmarks.mutants.score import TABLE, Score
 
-RESULTS = ROOT / "benchmarks/results/mutants"
-FEWEST = 3
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.mutants",
+        description=about.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    today = int(f"{datetime.now(UTC):%Y%m%d}")
+    parser.add_argument("paths", nargs="*", default=["torchcaps"], metavar="PATH", help="files or folders (torchcaps)")
+    parser.add_argument("--seed", type=int, default=today, metavar="S", help="of the draw (the date, as in 20261120)")
+    parser.add_argument("--number", type=int, default=60, metavar="N", help="how many faults to draw (60)")
+    parser.add_argument("--minutes", type=float, default=30, metavar="M", help="after which to stop (30)")
+    parser.add_argument("--append", action="store_true", help=f"add the score to {TABLE.relative_to(ROOT)}")
+    options = parser.parse_args()
+    if options.number < 1:
+        parser.error(f"--number {options.number} is not allowed: it must be 1 or more")
+    if not options.minutes > 0:
+        parser.error(f"--minutes {options.minutes:g} is not allowed: it must be more than 0")
+    for path in options.paths:
+        if not modules(path):
+            parser.error(f"{path} is not allowed: it must be a Python file of torchcaps/ or a folder with some")
+    return options
+
+
+def modules(path: str) -> list[Path]:
+    """The Python files of the library that a file or a folder is, or has in it."""
+    whole = (ROOT / path).resolve()
+    found = sorted(whole.rglob("*.py")) if whole.is_dir() else [whole] * whole.is_file()
+    return [file for file in found if file.suffix == ".py" and file.is_relative_to(ROOT / "torchcaps")]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
-    parser.add_argument("files", nargs="*", help="only lists of this name, or faults whose file begins so")
-    parser.add_argument("--part", default="1/1", help="every n-th fault, such as 1/2 and 2/2 in two processes")
-    parser.add_argument("--check", action="store_true", help="only see whether every fault can be planted")
-    parser.add_argument("--again", action="store_true", help="try again those that survived")
-    args = parser.parse_args()
-    faults = planned()
-    asked = tuple(args.files)
-    chosen = [fault for fault in faults if not asked or fault.list in asked or fault.file.startswith(asked)]
-    if args.check:
-        _check(faults)
-        return
-    known = results()
-    settled = {place for place, line in known.items() if not (args.again and line["state"] == "survived")}
-    part, parts = map(int, args.part.split("/"))
-    mine = chosen[part - 1 :: parts]  # before the settled ones go: parts that start at different times stay apart
-    todo = [fault for fault in mine if fault.place not in settled or known[fault.place]["tests"] != list(fault.tests)]
-    _try(todo, part)
-    RESULTS.with_suffix(".md").write_text(table(faults, results()))
+    options = parsed()
+    until = time.monotonic() + 60 * options.minutes
+    files = dict.fromkeys(file for path in options.paths for file in modules(path))
+    chosen = drawn(files, options.number, options.seed)
+    found = dict(zip(chosen, tried(chosen, until), strict=False))
+    survived = [fault for fault, outcome in found.items() if outcome.state == "survived"]
+    for fault in survived:
+        print(f"\n{fault.shown()}\n  not noticed by {' '.join(near(fault.file))}")
+    score = Score(options.paths, options.seed, len(chosen), list(found.values()))
+    print(f"\n{score}")
+    if options.append:
+        score.append()
 
 
-def results() -> dict[str, dict[str, Any]]:
-    """What is known, by the places of faults; the last word counts."""
-    texts = {path.stem: path.read_text().splitlines() for path in sorted(RESULTS.glob("*.jsonl"))}
-    return {f"{name}/{line['name']}": line for name, text in texts.items() for line in map(json.loads, text)}
-
-
-def _try(faults: list[Fault], part: int) -> None:
+def tried(faults: list[Fault], until: float) -> list[Outcome]:
+    """What came of one after the other, as far as the time goes; the user may end it sooner."""
     preload()
-    copy, sound = Copy(ROOT / "build" / "mutants" / str(part)), set[tuple[str, ...]]()
-    for number, fault in enumerate(faults, 1):
-        # Together: each alone may pass where they do not side by side.
-        if fault.tests not in sound and (before := copy.test(fault.tests)).state != "survived":
-            raise SystemExit(f"without any fault {' '.join(fault.tests)} fails at {before.by}: mend that first")
-        sound.add(fault.tests)
-        outcome = copy.try_(fault)
-        line = {"name": fault.name, **outcome._asdict(), "tests": fault.tests, "random": fault.random}
-        RESULTS.mkdir(exist_ok=True)
-        with (RESULTS / f"{fault.list}.jsonl").open("a") as out:
-            out.write(json.dumps(line) + "\n")
-        print(f"{number} of {len(faults)}: {outcome.state:9}{fault.file}: {fault.what} {outcome.by}", flush=True)
-
-
-def _check(faults: list[Fault]) -> None:
-    """Every fault can be planted, and every module that does anything has enough of them."""
-    wrong = [problem for fault in faults for problem in _problems(fault)]
-    print(*wrong, sep="\n", end="\n" * bool(wrong))
-    chosen = Counter(fault.file for fault in faults if not fault.random)
-    few = {name: chosen[name] for name in modules() if chosen[name] < FEWEST}
-    for name, count in few.items():
-        print(f"{name}: {count} of {FEWEST}")
-    print(f"{len(faults)} faults, {len(wrong)} problems; {len(few)} modules have fewer than {FEWEST}")
-    raise SystemExit(bool(few or wrong))
-
-
-def _problems(fault: Fault) -> list[str]:
-    missing = [test for test in fault.tests if not (ROOT / test.partition("::")[0]).exists()]
-    try:
-        fault.planted()
-    except (FaultError, SyntaxError) as error:
-        return [str(error), *missing]
-    return [f"{fault.file}: there is no {test}" for test in missing]
-
-
-def modules() -> list[str]:
-    """All modules of the library that do anything: not those that only import and list names."""
-    every = sorted(path for path in (ROOT / "torchcaps").rglob("*") if path.suffix in (".py", ".cpp", ".h", ".js"))
-    return [str(path.relative_to(ROOT)) for path in every if _does(path)]
-
-
-def _does(path: Path) -> bool:
-    if path.suffix != ".py":
-        return True
-    idle = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign)
-    return any(not isinstance(node, idle) for node in ast.parse(path.read_text()).body)
+    outcomes: list[Outcome] = []
+    (ROOT / "build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="mutants-", dir=ROOT / "build") as folder:
+        copy = Copy(Path(folder, "copy"), until)
+        try:
+            for fault in faults:
+                if time.monotonic() >= until:
+                    break
+                outcomes.append(copy.try_(fault))
+                state, by = outcomes[-1]
+                print(f"{len(outcomes)} of {len(faults)}: {state:9} {fault} {by and f'({by})'}".rstrip(), flush=True)
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+    return outcomes
 
 
 if __name__ == "__main__":

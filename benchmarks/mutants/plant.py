@@ -12,67 +12,73 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.mutants.fault import ROOT, Fault, FaultError
+from benchmarks.mutants.fault import ROOT, Fault
+from benchmarks.mutants.near import near
 
-LONGEST = 900.0
-"""Seconds after which the tests hang: a fault that makes them was noticed."""
+HANGS = 180
+"""Seconds after which one test hangs: a fault that makes it was noticed."""
 PRELOADED = ("torch", "numpy", "einops", "jaxtyping", "beartype", "hypothesis", "lightning_fabric", "PIL", "sklearn")
 _ticks = itertools.count(1)
 
 
 class Outcome(NamedTuple):
-    """What came of it: "noticed" or "survived", the first test that failed, and the time it took."""
+    """What came of it: "noticed", "survived" or "left out"; the test that failed, or why it was left out."""
 
     state: str
-    by: str
-    seconds: float | int
+    by: str = ""
 
 
 class Copy:
-    """A copy of all that git knows of the project, in which one file at a time is changed."""
+    """A copy of the project as it is now, in which one file at a time is changed.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.log = folder, folder.with_suffix(".log")
-        shutil.rmtree(folder, ignore_errors=True)
-        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    Args:
+        folder: where to; it must not be there.
+        until: when to stop, by `time.monotonic`.
+    """
+
+    def __init__(self, folder: Path, until: float) -> None:
+        self.folder, self.log, self.until = folder, folder.with_suffix(".log"), until
+        self._sound: dict[str, bool] = {}
+        listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True)
         for name in filter(None, listed.stdout.split("\0")):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+            if (ROOT / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, folder / name)
 
     def try_(self, fault: Fault) -> Outcome:
-        """Plant it, run its tests, put the file back."""
+        """Plant it, run its tests up to the first that fails, put the file back; that test must pass without it."""
         self._write(fault.file, fault.planted())
         try:
-            if fault.file.endswith((".cpp", ".h")):
-                self._build(fault)
-            return self.test(fault.tests)
+            ended = self._test(near(fault.file))
         finally:
-            self._write(fault.file, (ROOT / fault.file).read_text())
-
-    def test(self, tests: tuple[str, ...]) -> Outcome:
-        """Run tests up to the first that fails."""
-        started = time.monotonic()
-        ended = self._forked(lambda: _pytest(tests))
-        seconds = round(time.monotonic() - started, 1)
+            self._write(fault.file, fault.text)
+        if ended is None:
+            return Outcome("left out", "no time left")
         if ended == 0:
-            return Outcome("survived", "", seconds)
-        if ended is None or ended < 0:
-            return Outcome(
-                "noticed", "its tests hang" if ended is None else f"its tests die of signal {-ended}", seconds
-            )
-        return Outcome("noticed", _first_failure(self.log), seconds)
+            return Outcome("survived")
+        if ended < 0:
+            return Outcome("noticed", f"its tests die of signal {-ended}")
+        failed = _first_failure(self.log)
+        if failed is None:
+            return Outcome("left out", f"pytest ends with {ended}: {_last_line(self.log)}")
+        if failed not in self._sound:
+            if (alone := self._test((failed,))) is None:
+                return Outcome("left out", "no time left")
+            self._sound[failed] = alone == 0
+        return (
+            Outcome("noticed", failed) if self._sound[failed] else Outcome("left out", f"without it {failed} fails too")
+        )
 
-    def _build(self, fault: Fault) -> None:
-        """The native passes with the fault in them: tests that fail since nothing was built would have seen nothing."""
-        if self._forked(_native) != 0:
-            raise FaultError(f"{fault.file}: {fault.what}: cannot be built, see {self.log}")
+    def _test(self, tests: tuple[str, ...]) -> int | None:
+        return self._forked(lambda: _pytest(tests))
 
     def _forked(self, work: Callable[[], int]) -> int | None:
-        """What some work in a process of its own ended with; None if it hangs."""
-        started, process = time.monotonic(), os.fork()
+        """What some work in a process of its own ended with; None if the time is up."""
+        process = os.fork()
         if process == 0:
             _run(self.folder, work, self.log)
-        return _wait(process, started)
+        return _wait(process, self.until)
 
     def _write(self, file: str, text: str) -> None:
         path = self.folder / file
@@ -109,30 +115,34 @@ def _run(folder: Path, work: Callable[[], int], log: Path) -> None:
 def _pytest(tests: tuple[str, ...]) -> int:
     import pytest  # it looks at the folder it is imported in
 
-    # Tests first: a module whose examples are collected before anything imports it would be there twice.
-    ordered = sorted(tests, key=lambda path: path.startswith("torchcaps/"))
-    return int(pytest.main(["-x", "-p", "no:xdist", "--tb=line", "-W", "ignore::pytest.PytestWarning", *ordered]))
+    options = ["-x", "-p", "no:xdist", "--tb=line", "-o", f"timeout={HANGS}", "-W", "ignore::pytest.PytestWarning"]
+    return int(pytest.main([*options, *tests]))
 
 
-def _native() -> int:
-    from torchcaps.ops import native  # those of the copy
-
-    print(found := native.status())
-    return int(found != "native")
-
-
-def _wait(process: int, started: float) -> int | None:
-    while time.monotonic() - started < LONGEST:
-        done, status = os.waitpid(process, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.05)
-    os.killpg(process, signal.SIGKILL)
-    os.waitpid(process, 0)
+def _wait(process: int, until: float) -> int | None:
+    try:
+        while time.monotonic() < until:
+            done, status = os.waitpid(process, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.05)
+    except KeyboardInterrupt:
+        _end(process)
+        raise
+    _end(process)
     return None
 
 
-def _first_failure(log: Path) -> str:
+def _end(process: int) -> None:
+    os.killpg(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+
+
+def _first_failure(log: Path) -> str | None:
     lines = log.read_text(errors="replace").splitlines()
-    failed = [line.split(" ")[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
-    return failed[0] if failed else (lines[-1] if lines else "the process died")
+    failed = [line.split(" ", 1)[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
+    return failed[0].partition(" - ")[0] if failed else None
+
+
+def _last_line(log: Path) -> str:
+    return (log.read_text(errors="replace").splitlines() or ["nothing was printed"])[-1]
