@@ -1,9 +1,11 @@
 """The page about choosing a routing: what each costs, counted, and what the cross table of the bench found."""
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
-from pages.findings import RESULTS, THOUGHTS, chosen, value
+from pages.findings import THOUGHTS, value
+from pages.found import RESULTS, chosen
 from torchcaps.bench.papers import artefacts
 from torchcaps.layers import CapsuleLayer
 from torchcaps.routing import ROUTINGS
@@ -37,7 +39,7 @@ What follows from this, before any training:
   each parent and take the [most time](speed.md).
 - For poses without a length that means something (matrices), take a routing with activations of their own: `em`,
   `variational`, `self_routing`; or `inverted_attention` with its linear head.
-- Without a bias only `inverted_attention` and `self_routing` can tell x from −x: [the theorem](findings.md#peer2021).
+- Without a bias only `inverted_attention` and `self_routing` can tell x from −x: [the theorem](findings/peer2021.md).
 """
 
 
@@ -96,7 +98,12 @@ def behind(summary: dict[str, Any], column: str) -> tuple[str, list[str], list[s
 
 def _apart(summary: dict[str, Any]) -> str:
     """Which rows each test tells apart."""
-    lines = ["### What is told apart", "", "By whether the 95 % intervals of two rows touch:", ""]
+    seeds = len(summary["seeds"])
+    told = (
+        f"By whether the 95 % intervals of two rows touch, over {seeds} seeds. This describes these networks; it is no"
+    )
+    told += " verdict, for which at least five seeds and rows of equal accuracy are needed."
+    lines = ["### What is told apart", "", textwrap.fill(told, 120), ""]
     lines += ["| test | highest | touch it | lie below it |", "|---|---|---|---|"]
     for column in TESTS:
         best, touch, below = behind(summary, column)

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pages.findings import RESULTS
+from pages.found import RESULTS
+from pages.words import coloured
 from torchcaps.bench.artefact import SCALES
 from torchcaps.bench.deviations import LIST, Change, changes
 from torchcaps.bench.ledger import accepted
 from torchcaps.bench.summary import VERDICTS
+from torchcaps.bench.verdict import DECIDED
 
 NAME = "deviations.md"
 OLD = "cpu/verdicts-old-rule.json"
@@ -76,6 +78,16 @@ def _rules(results: Path) -> Iterator[str]:
     changed = sum(before != after for _, before, after in rows)
     yield "## The verdicts at scale `cpu` by the old rule and the new\n"
     yield f"{kept['note']}\n"
-    yield f"Of {len(rows)} claims {changed} have another word.\n"
+    yield f"Of {len(rows)} claims {changed} have another word{_most(rows)}.\n"
     yield "| claim | by the old rule | by the new |\n|---|---|---|"
-    yield from (f"| {claim} | {before} | {after} |" for claim, before, after in rows)
+    yield from (f"| {claim} | {coloured(before)} | {coloured(after)} |" for claim, before, after in rows)
+
+
+def _most(rows: list[tuple[str, str, str]]) -> str:
+    """What became of those that were decided, in words."""
+    told = [
+        f"of {len(now)} that were {word} {now.count(word)} still are"
+        for word in DECIDED
+        if (now := [after for _, before, after in rows if before == word])
+    ]
+    return "".join(f"; {part}" for part in told)

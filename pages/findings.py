@@ -1,77 +1,108 @@
-"""The page about what the bench found, from the stored results: no number on it is written by hand."""
+"""The pages about what the bench found, from the stored results: no number on them is written by hand."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pages import sentences
+from pages.found import RESULTS, SCALES, chosen, gathered
+from pages.words import cell, coloured
 from torchcaps._atomic import write_bytes
-from torchcaps.bench import store
-from torchcaps.bench.artefact import Artefact, Picture, Scale
-from torchcaps.bench.gather import gather
-from torchcaps.bench.page import drawn, ends, figure, has_printed
+from torchcaps.bench.artefact import Artefact, Picture
+from torchcaps.bench.claims import Shown
+from torchcaps.bench.finding import CUT
+from torchcaps.bench.frozen import where_said
+from torchcaps.bench.page import PAPERS, drawn, ends, figure, has_printed
 from torchcaps.bench.papers import artefacts
-from torchcaps.bench.summary import summaries
+from torchcaps.bench.verdict import DECIDED, is_deterministic
 
 NAME = "findings.md"
-RESULTS = Path(__file__).parents[1] / "results"
 THOUGHTS = Path(__file__).with_name("thoughts")
-SCALES: tuple[Scale, ...] = ("paper", "trained", "cpu")
-"""What counts, the larger first: at `smoke` everything is so small that it only shows that the machinery works."""
+OURS = ("_library", "_released")
+"""What the ids of claims end in that are variants of our own."""
+WORDS = (*DECIDED, "not comparable", "undecided", "not run", "shown")
+KINDS = ("trained", "counted or proved", "our own variants", "partly cut", "pictures")
 INTRODUCTION = """\
 # Findings
 
-Written by `make pages` from `results/`; `torchcaps bench verify` computes every verdict again. A claim is
-**reproduced** or **refuted** if the intervals over its first 5, 8, 12 or 20 seeds and the test images say so; **not
-comparable** if its rows did not learn enough to be compared; else **undecided**, as every claim about trained networks
-is with fewer than five seeds. The rule is in `torchcaps/bench/verdict.py`; the claims
-(`torchcaps/bench/papers/<paper>/claims.toml`) were committed before any result. These results were made before this
-rule: [deviations](deviations.md) have what the rule before it said of them, with two seeds or more, and everything else
-that changed; the remarks below the tables of claims still speak of those verdicts. What the scale `cpu` cuts is said
-with every artefact. [Reproducing a paper](reproducing.md) tells how to run them, [the bibliography](bibliography.md)
-what the keys mean.
+What five papers say of capsule networks, sentence by sentence: A stands in the abstract, B in the body. Written by
+`make pages` from `results/`; `torchcaps bench verify` computes every verdict again.
+
+"""
+READING = """
+A sentence is **reproduced** or **refuted** if the intervals over its first 5, 8, 12 or 20 seeds and the test images say
+so; **not comparable** if its rows did not learn enough to be compared; else **undecided**, as every claim about trained
+networks is with fewer than five seeds. At scale `trained` networks learn until their accuracy is flat or at a level
+fixed before; at `cpu` they are stopped early, and a verdict there is about networks that have learned little. *Accuracy
+reached* is on validation images, the lowest and the highest of the rows compared. Figures are fractions, 0.01 is one
+percentage point; compactness is in nats. The rule is in `torchcaps/bench/verdict.py`, the claims
+(`torchcaps/bench/papers/<paper>/claims.toml`) were committed before their results, and
+[deviations](deviations.md) tell everything that changed since. [Reproducing a paper](reproducing.md) tells how to run
+them, [the bibliography](bibliography.md) what the keys mean.
+"""
+COUNTED = """
+## How many claims ended how
+
+Each artefact, a table or figure of a paper, has finer claims; its page shows them with their figures and our remarks.
+*Trained* counts measured times too. *Partly cut*: the scale leaves out rows of the claim. *Our own variants*: another
+start of the weights, the settings of the authors' code, parts of a sentence, and the comparison of all routings.
+
 """
 
 
 def render(results: Path = RESULTS) -> str:
-    """Every artefact with its claims, and what became of them."""
-    found = chosen(results)
-    parts = [INTRODUCTION, overview(found)]
-    paper = ""
-    for name, artefact in artefacts().items():
-        if artefact.paper != paper:
-            paper = artefact.paper
-            parts.append(f"## {paper}\n")
-        parts.append("\n".join(_artefact(artefact, found[name])))
+    """The sentences, how many claims ended how, and where everything stands."""
+    said = f'<div class="sentences" markdown>\n\n{sentences.table("findings", results)}\n</div>\n'
+    links = [f"- [{paper}](findings/{paper}.md): {title}" for paper, title in PAPERS.items()]
+    return "\n".join([INTRODUCTION + said + READING + COUNTED + overview(chosen(results)), *links]) + "\n"
+
+
+def of_paper(paper: str, results: Path = RESULTS) -> str:
+    """The page of a paper: every artefact with its claims, and what became of them; its sentences first."""
+    found = chosen(results, paper)
+    known = artefacts()
+    names = sorted(found, key=lambda name: known[name].kind != "text")
+    parts = [f"# {paper}\n"]
+    parts += [f"{PAPERS[paper]}. Written by `make pages` from `results/`; [all findings](../findings.md).\n"]
+    parts += ["\n".join(_artefact(known[name], found[name])) for name in names]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def chosen(results: Path) -> dict[str, Any]:
-    """Of every artefact what was found at the largest scale that it was run at, or None."""
-    found = {scale: summaries(list(artefacts().values()), scale, results / scale)[0] for scale in SCALES}
-    return {name: next((found[s][name] for s in SCALES if name in found[s]), None) for name in artefacts()}
+PAGES: dict[str, Callable[[], str]] = {f"findings/{paper}.md": partial(of_paper, paper) for paper in PAPERS}
+"""The pages of the papers, by name."""
 
 
 def overview(chosen: dict[str, Any]) -> str:
-    """How many claims ended how."""
-    words = Counter(
-        word
-        for name, summary in chosen.items()
-        for word in (
-            [claim["word"] for claim in summary["claims"]] if summary else ["not run"] * len(artefacts()[name].claims)
-        )
-    )
+    """How many claims ended how, kind by kind."""
+    counts = {kind: Counter[str]() for kind in KINDS}
+    for name, summary in chosen.items():
+        told = {claim["id"]: claim for claim in summary["claims"]} if summary else {}
+        for claim in artefacts()[name].claims:
+            one = told.get(claim)
+            counts[kind_of(artefacts()[name], claim, one)][one["word"] if one else "not run"] += 1
     run = sum(summary is not None for summary in chosen.values())
-    counts = ", ".join(
-        f"{words[w]} {w}"
-        for w in ("reproduced", "refuted", "not comparable", "undecided", "shown", "not run")
-        if words[w]
-    )
-    return f"{run} of {len(chosen)} artefacts have results. Of {words.total()} claims: {counts}.\n"
+    lines = [f"{run} of {len(chosen)} artefacts have results.\n", f"| claims | {' | '.join(WORDS)} |"]
+    lines.append("|---" * (1 + len(WORDS)) + "|")
+    lines += [f"| {kind} | {' | '.join(str(of[word] or '–') for word in WORDS)} |" for kind, of in counts.items()]
+    return "\n".join(lines) + "\n"
+
+
+def kind_of(artefact: Artefact, claim: str, found: Mapping[str, Any] | None) -> str:
+    """What a claim is about, and whether its scale cuts it: it is counted apart by this."""
+    if isinstance(artefact.claims[claim], Shown):
+        return "pictures"
+    said = any(where_said(artefact.id, one) for one in artefact.claims)
+    if claim.endswith(OURS) or artefact.paper == "cross" or (said and where_said(artefact.id, claim) is None):
+        return "our own variants"
+    if is_deterministic(artefact.claims[claim]):
+        return "counted or proved"
+    return "partly cut" if found is not None and CUT in found["reason"] else "trained"
 
 
 def _artefact(artefact: Artefact, summary: dict[str, Any] | None) -> Iterator[str]:
-    yield f"### {artefact.id}: {artefact.title}\n"
+    yield f"## {artefact.id}: {artefact.title}\n"
     if summary is None:
         scale = next(scale for scale in reversed(SCALES) if scale in artefact.budgets)
         command = f"torchcaps bench run {artefact.id} --scale {scale}"
@@ -85,14 +116,15 @@ def _artefact(artefact: Artefact, summary: dict[str, Any] | None) -> Iterator[st
     for name, sentence in artefact.sentences.items():
         claim = told.get(name)
         figures = "" if claim is None else claim["reason"] + (f"; needs {claim['needs']}" if claim["needs"] else "")
-        yield f"| {_cell(sentence)} | {claim['word'] if claim else 'not run'} | {_cell(figures)} |"
+        word = coloured(claim["word"] if claim else "not run")
+        yield f"| {cell(sentence)} | {word} | {cell(figures)} |"
     yield ""
     if summary is not None:
         yield from _thoughts(artefact)
         for table in summary["tables"]:
             yield from _table(table)
         for name, picture in pictures(artefact):
-            yield f"![{picture.title}](findings/{name})\n\n*{_cell(picture.title)}* ([larger](findings/{name}))\n"
+            yield f"![{picture.title}]({name})\n\n*{cell(picture.title)}* ([larger]({name}))\n"
 
 
 def _seeds(summary: dict[str, Any]) -> str:
@@ -109,22 +141,22 @@ def _thoughts(artefact: Artefact) -> Iterator[str]:
 
 def _table(table: dict[str, Any]) -> Iterator[str]:
     """The paper's table with ours: what was measured, its interval, and in brackets what was printed."""
-    yield f"| {_cell(table['title'])} | {' | '.join(map(_cell, table['columns']))} |"
+    yield f"| {cell(table['title'])} | {' | '.join(map(cell, table['columns']))} |"
     yield "|---" * (1 + len(table["columns"])) + "|"
     for title, cells in table["lines"]:
-        yield f"| {_cell(title)} | {' | '.join(map(value, cells))} |"
+        yield f"| {cell(title)} | {' | '.join(map(value, cells))} |"
     yield ""
     if has_printed(table):
         yield "In brackets what the paper printed.\n"
 
 
-def value(cell: dict[str, Any] | None) -> str:
+def value(one: dict[str, Any] | None) -> str:
     """What was measured, its interval, and what the paper printed."""
-    if cell is None:
+    if one is None:
         return ""
-    ours = figure(cell["ours"], cell["form"])
-    interval = f" ({ends(cell)})" if ends(cell) else ""
-    printed = "" if cell["printed"] is None else f" [{figure(cell['printed'], cell['form'])}]"
+    ours = figure(one["ours"], one["form"])
+    interval = f" ({ends(one)})" if ends(one) else ""
+    printed = "" if one["printed"] is None else f" [{figure(one['printed'], one['form'])}]"
     return ours + interval + printed
 
 
@@ -136,14 +168,7 @@ def pictures(artefact: Artefact) -> list[tuple[str, Picture]]:
 
 def draw(folder: Path, results: Path = RESULTS) -> None:
     """The pictures of every artefact that has results, at the largest scale that it was run at."""
-    known = {scale: store.results(results / scale)[0] for scale in SCALES}
     folder.mkdir(parents=True, exist_ok=True)
-    for artefact in artefacts().values():
-        made = (gather(artefact, scale, known[scale]) for scale in SCALES if scale in artefact.budgets)
-        if (found := next((one for one in made if one.lines), None)) is not None:
-            for name, picture in pictures(artefact):
-                write_bytes(folder / name, drawn(picture, found))
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ").replace("*", "\\*")
+    for name, found in gathered(list(artefacts().values()), results).items():
+        for file, picture in pictures(artefacts()[name]):
+            write_bytes(folder / file, drawn(picture, found))

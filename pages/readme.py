@@ -1,11 +1,12 @@
-"""The part of the README that comes from results: the cross table in short, and how many claims ended how."""
+"""The part of the README that comes from results: the sentences of the papers, and the cross table in short."""
 
 import textwrap
 from pathlib import Path
 from typing import Any
 
 from pages.choosing import behind, cross
-from pages.findings import RESULTS, chosen, overview
+from pages.found import RESULTS
+from pages.sentences import table as sentences_table
 from torchcaps.bench.page import figure
 
 README = RESULTS.parent / "README.md"
@@ -21,6 +22,10 @@ SHORT = {
     "MB": "MB",
 }
 """Columns of the table, and what they are called here."""
+SENTENCES = """\
+What the abstracts (A) and bodies (B) say, a verdict each; a claim about trained networks with fewer than five seeds is
+undecided. [How to read it](docs/findings.md).
+"""
 INTRODUCTION = """\
 Every routing in the same CapsNet, and three ConvNets, after the same 90,000 digits. In percent: digits as learned,
 warped, overlapping, attacked (PGD, 0.1); digits as learned by five layers of capsules; the sign of a number, without a
@@ -37,7 +42,8 @@ def render(text: str, results: Path = RESULTS) -> str:
     _, _, after = rest.partition(END)
     table = cross(results)
     short = "" if table is None else f"{INTRODUCTION}\n{_short(table)}\n{_verdicts(table)}\n"
-    return f"{before}{BEGIN}\n{overview(chosen(results))}\n{short}{END}{after}"
+    said = f"{SENTENCES}\n{sentences_table('docs/findings', results)}"
+    return f"{before}{BEGIN}\n{said}\n{short}{END}{after}"
 
 
 def _short(summary: dict[str, Any]) -> str:
@@ -52,7 +58,11 @@ def _short(summary: dict[str, Any]) -> str:
 def _verdicts(summary: dict[str, Any]) -> str:
     """Whose interval lies below that of the best, test by test."""
     told = [f"{SHORT[column]}: {', '.join(behind(summary, column)[2]) or 'nobody'}" for column in JUDGED]
-    text = f"Behind the best, intervals apart: {'; '.join(told)}. [As advice](docs/choosing.md#as-advice)."
+    seeds = len(summary["seeds"])
+    text = (
+        f"Behind the best, intervals apart, over {seeds} seeds: {'; '.join(told)}. That describes these networks and "
+    )
+    text += "decides no claim. [As advice](docs/choosing.md#as-advice)."
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
 
 

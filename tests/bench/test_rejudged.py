@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 
-from pages.findings import RESULTS
+from pages.found import RESULTS
 from torchcaps.bench.rejudged import BEFORE, Change, rejudged
 
 

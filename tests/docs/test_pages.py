@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages import choosing, deviations, doctests, figures, findings, links, readme, reference
+from pages import choosing, deviations, doctests, figures, findings, found, links, readme, reference
 from pages.__main__ import PAGES as WRITTEN
 from tests.docs.markdown import PAGES, ROOT, blocks
 from torchcaps.bench.papers import artefacts
@@ -57,16 +57,16 @@ def test_the_readme_has_the_cross_table_in_short(monkeypatch):
     absent = {**cell(0), "ours": None}
     line = ["dynamic", [cell(8.2, "number"), *(cell(90.04 + k) for k in range(len(columns) - 3)), None, absent]]
     worse = ["uniform", [None if c is None or c["ours"] is None else cell(c["ours"] - 2.1, c["form"]) for c in line[1]]]
-    summary = {"claims": [], "tables": [{"columns": columns, "lines": [line, worse]}]}
-    monkeypatch.setattr(findings, "summaries", lambda *_: ({"cross/table": summary}, []))
+    summary = {"claims": [], "seeds": [0, 1, 2], "tables": [{"columns": columns, "lines": [line, worse]}]}
+    monkeypatch.setattr(found, "summaries", lambda *_: ({"cross/table": summary}, []))
     made = readme.render(f"before\n{readme.BEGIN}old\n{readme.END}after\n", Path("nowhere"))
-    assert made.startswith(f"before\n{readme.BEGIN}\n1 of {len(artefacts())} artefacts have results")
+    assert made.startswith(f"before\n{readme.BEGIN}\n{readme.SENTENCES}\n| sentence | A/B | verdict |")
     assert "old" not in made
     assert made.endswith(f"{readme.END}after\n")
     assert "|  | clean | affine | overlap | PGD | deep | sign | ms | MB |" in made
     assert "| dynamic | – | – | 95.0 | 94.0 | 93.0 | 92.0 | 91.0 | 90.0 |" in made
-    verdicts = "apart: clean: nobody; affine: nobody; overlap: uniform; PGD: uniform; deep: uniform; sign: uniform."
-    assert verdicts in made.replace("\n", " ")
+    verdicts = "clean: nobody; affine: nobody; overlap: uniform; PGD: uniform; deep: uniform; sign: uniform."
+    assert f"apart, over 3 seeds: {verdicts}" in made.replace("\n", " ")
 
 
 def test_intervals_tell_who_is_behind():
@@ -95,13 +95,12 @@ def test_findings_come_from_results(monkeypatch):
     told = {"scale": "cpu", "seeds": [0, 1, 2], "cuts": ["half the images"]}
     summary = {"claims": [claim], "tables": [table], **told}
     assert f"0 of {len(artefacts())} artefacts have results" in findings.render(Path("nowhere"))
-    monkeypatch.setattr(findings, "summaries", lambda *_: ({"gu2021/table1": summary}, []))
-    page = findings.render(Path("nowhere"))
-    part = page.split("### gu2021/table1")[1].split("###")[0]
+    monkeypatch.setattr(found, "summaries", lambda *_: ({"gu2021/table1": summary}, []))
+    part = findings.of_paper("gu2021", Path("nowhere")).split("## gu2021/table1")[1].split("##")[0]
     assert "At scale `cpu`, 3 seeds. Cut: half the images." in part
-    assert "| refuted | 0.1, 95 % interval 0 to 0.2 |" in part
+    assert '| <span class="verdict refuted">refuted</span> | 0.1, 95 % interval 0 to 0.2 |' in part
     assert "| MNIST | affine | clean |\n|---|---|---|\n| ConvNet-Avg | 81.3 (79.0 – 83.5) [94.1] |  |\n" in part
-    assert f"1 of {len(artefacts())} artefacts have results" in page
+    assert f"1 of {len(artefacts())} artefacts have results" in findings.overview(found.chosen(Path("nowhere")))
 
 
 def test_deviations_tell_what_changed_and_what_would_have_been(tmp_path):
@@ -129,8 +128,10 @@ without = "Refuted."
     (tmp_path / deviations.OLD).write_text(json.dumps(kept))
     (tmp_path / "cpu/verdicts.json").write_text('{"a/b": {"claims": [{"id": "one", "word": "undecided"}]}}')
     page = deviations.render(listed, tmp_path)
-    assert "Kept.\n\nOf 2 claims 2 have another word.\n" in page
-    assert "| a/b `one` | refuted | undecided |\n| a/b `two` | reproduced | withdrawn |\n" in page
+    still = "of 1 that were reproduced 0 still are; of 1 that were refuted 0 still are"
+    assert f"Kept.\n\nOf 2 claims 2 have another word; {still}.\n" in page
+    said = re.sub("<.*?>", "", page)
+    assert "| a/b `one` | refuted | undecided |\n| a/b `two` | reproduced | withdrawn |\n" in said
 
 
 def test_deviations_begin_with_what_changed_before_the_freeze():
@@ -143,11 +144,12 @@ def test_findings_show_the_larger_scale_first(monkeypatch):
     """Trained networks say more than those stopped early; what has no cpu scale is told to be run where it can."""
     first, second, third = (replace(artefacts()[name], about="") for name in list(artefacts())[:3])
     trained = replace(second, budgets={"smoke": second.budgets["smoke"], "trained": second.budgets["cpu"]})
-    monkeypatch.setattr(findings, "artefacts", lambda: {one.id: one for one in (first, trained, third)})
+    for module in (findings, found):
+        monkeypatch.setattr(module, "artefacts", lambda: {one.id: one for one in (first, trained, third)})
     at = lambda scale: {"claims": [], "tables": [], "scale": scale, "seeds": [0], "cuts": []}  # noqa: E731
-    found = {"cpu": {first.id: at("cpu"), third.id: at("cpu")}, "trained": {first.id: at("trained")}, "paper": {}}
-    monkeypatch.setattr(findings, "summaries", lambda _, scale, __: (found[scale], []))
-    parts = findings.render(Path("nowhere")).split("### ")
+    made = {"cpu": {first.id: at("cpu"), third.id: at("cpu")}, "trained": {first.id: at("trained")}, "paper": {}}
+    monkeypatch.setattr(found, "summaries", lambda _, scale, __: (made[scale], []))
+    parts = findings.of_paper("gu2021", Path("nowhere")).split("\n## ")
     assert f"`torchcaps bench run {second.id} --scale trained`" in parts[2]
     assert ["At scale `trained`" in parts[1], "At scale `cpu`" in parts[3]] == [True, True]
 
