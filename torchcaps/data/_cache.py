@@ -11,6 +11,7 @@ from filelock import FileLock
 
 from torchcaps._atomic import write_bytes
 from torchcaps._paths import cache_home
+from torchcaps.data._bounded import MOST
 
 
 def cache_dir() -> Path:
@@ -37,7 +38,7 @@ def matches(data: bytes, checksum: str) -> bool:
 
 def read_checked(path: Path, checksum: str) -> bytes | None:
     """The contents of a file, or None where it is missing or not what it should be."""
-    if not path.is_file():
+    if not path.is_file() or path.stat().st_size > MOST:
         return None
     data = path.read_bytes()
     return data if matches(data, checksum) else None

@@ -1,19 +1,16 @@
 """How a data set's files are found: the cache, a directory, the web, then the package managers of the machine."""
 
-import gzip
-import io
 import shutil
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import IO, NamedTuple, Protocol, runtime_checkable
 
+from torchcaps.data._bounded import Files, members, read_bounded
 from torchcaps.data._cache import cache_dir, matches, only_one, read_checked, write_whole
 
 Report = Callable[[str], None]
-Files = dict[str, bytes]
 
 
 @runtime_checkable
@@ -130,7 +127,7 @@ class Directory:
         for name in names:
             for candidate in (self.path / name, self.path / f"{name}.gz"):
                 if candidate.is_file():
-                    found[name] = _decompressed(candidate.name, candidate.read_bytes())
+                    found[name] = read_bounded(candidate)
         return found
 
 
@@ -153,14 +150,13 @@ class Web:
 
         with tempfile.TemporaryDirectory() as folder:
 
-            def get(url: str) -> bytes:
+            def get(url: str) -> Path:
                 fetcher = pooch.HTTPDownloader(timeout=20, progressbar=False)
-                path = pooch.retrieve(url, known_hash=None, path=folder, downloader=fetcher)
-                return Path(path).read_bytes()
+                return Path(pooch.retrieve(url, known_hash=None, path=folder, downloader=fetcher))
 
             if self.archive:
                 return members(get(self.base), names)
-            return {name: _decompressed(name + self.suffix, get(self.base + name + self.suffix)) for name in names}
+            return {name: read_bounded(get(self.base + name + self.suffix), name + self.suffix) for name in names}
 
 
 class Npm:
@@ -179,7 +175,7 @@ class Npm:
         with tempfile.TemporaryDirectory() as folder:
             _run(["npm", "pack", self.package, "--silent"], folder)
             [archive] = Path(folder).glob("*.tgz")
-            return members(archive.read_bytes(), names)
+            return members(archive, names)
 
 
 class Apt:
@@ -198,41 +194,17 @@ class Apt:
         with tempfile.TemporaryDirectory() as folder:
             _run(["apt-get", "download", self.package], folder)
             [package] = Path(folder).glob("*.deb")
-            archive = _run(["dpkg-deb", "--fsys-tarfile", package.name], folder)
+            archive = Path(folder) / "files.tar"
+            with archive.open("wb") as file:
+                _run(["dpkg-deb", "--fsys-tarfile", package.name], folder, file)
             return members(archive, names)
 
 
-def _run(command: list[str], folder: str) -> bytes:
+def _run(command: list[str], folder: str, output: IO[bytes] | None = None) -> None:
     if shutil.which(command[0]) is None:
         raise FileNotFoundError(f"{command[0]} is not installed")
-    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=900, check=False)
+    where = subprocess.DEVNULL if output is None else output
+    done = subprocess.run(command, cwd=folder, stdout=where, stderr=subprocess.PIPE, timeout=900, check=False)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise ChildProcessError(f"{' '.join(command)} failed: {said[-1] if said else f'exit code {done.returncode}'}")
-    return done.stdout
-
-
-def members(archive: bytes, names: Sequence[str]) -> Files:
-    """The named files of a tar archive, read into memory whatever folder they lie in: nothing is unpacked to disk."""
-    wanted = {f"{name}{suffix}": name for name in names for suffix in ("", ".gz")}
-    found: Files = {}
-    try:
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            for member in tar:
-                last = member.name.rsplit("/", 1)[-1]
-                if last in wanted and member.isfile():
-                    stream = tar.extractfile(member)
-                    assert stream is not None
-                    found[wanted[last]] = _decompressed(last, stream.read())
-    except (tarfile.TarError, EOFError) as error:
-        raise ValueError(f"the archive is truncated or damaged: {error}") from error
-    return found
-
-
-def _decompressed(name: str, data: bytes) -> bytes:
-    if not name.endswith(".gz"):
-        return data
-    try:
-        return gzip.decompress(data)
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise ValueError(f"{name} is truncated or damaged: {error}") from error

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from torchcaps.data._dataset import Stored
+from torchcaps.data._matlab import read_variable
 from torchcaps.data._sources import DataUnavailableError
 from torchcaps.data.mnist import DIGITS
 
@@ -45,13 +46,10 @@ def files_of(split: str, root: str | Path | None) -> list[Path]:
 
 
 def _read(file: Path) -> tuple[np.ndarray, np.ndarray]:
-    from scipy.io import loadmat  # type: ignore[import-untyped]
-    from scipy.io.matlab import MatReadError  # type: ignore[import-untyped]
-
     try:
-        data = loadmat(file, squeeze_me=True, struct_as_record=False)["affNISTdata"]
+        data = read_variable(file, "affNISTdata")
         images, labels = np.asarray(data.image), np.asarray(data.label_int)
-    except (KeyError, AttributeError, ValueError, OSError, TypeError, NotImplementedError, MatReadError) as error:
+    except (AttributeError, ValueError) as error:
         raise ValueError(f"{file} is not an AffNIST file: {error}") from error
     if images.ndim != 2 or images.shape[0] != 1600 or labels.shape != (images.shape[1],):
         raise ValueError(f"{file} is not an AffNIST file: images {images.shape}, labels {labels.shape}")

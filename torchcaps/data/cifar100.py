@@ -6,16 +6,16 @@ of the SHA-256 of these 3,073 bytes. So images have the same order and the files
 
 import hashlib
 import io
-import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from torchcaps.data._bounded import Files, entries, members, read_bounded, unpacked
 from torchcaps.data._cache import matches
 from torchcaps.data._dataset import Stored
-from torchcaps.data._sources import Directory, Files, Recipe, Report, Source, Web, members, obtain
+from torchcaps.data._sources import Directory, Recipe, Report, Source, Web, obtain
 from torchcaps.data.cifar import read_batch
 
 CLASSES, SHAPE = 100, (3, 32, 32)
@@ -75,7 +75,7 @@ class Archive:
 
     def fetch(self, names: Sequence[str]) -> Files:
         """The named members."""
-        return members(self.path.read_bytes(), names)
+        return members(self.path, names)
 
 
 class Given:
@@ -93,10 +93,7 @@ class Given:
         """Both files; pictures are read if there are any, else the pickles."""
         if not self.path.exists():
             raise FileNotFoundError("no such file or directory")
-        try:
-            found = self._pictures()
-        except tarfile.TarError as error:
-            raise ValueError(f"the archive is truncated or damaged: {error}") from error
+        found = self._pictures()
         if not found:
             return Batches(Directory(self.path) if self.path.is_dir() else Archive(self.path)).fetch(names)
         classes = sorted({name for _, name, _ in found})
@@ -120,15 +117,12 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
     if path.is_dir():
         for file in sorted(path.glob("*/*/*.png")):
             if file.parts[-3] in BATCHES:
-                yield file.relative_to(path).as_posix(), file.read_bytes()
+                yield file.relative_to(path).as_posix(), read_bounded(file)
         return
-    with tarfile.open(path) as tar:
-        for member in tar:
-            parts = member.name.split("/")
-            if member.isfile() and member.name.endswith(".png") and len(parts) >= 3 and parts[-3] in BATCHES:
-                stream = tar.extractfile(member)
-                assert stream is not None
-                yield member.name, stream.read()
+    for name, stream in entries(path):
+        parts = name.split("/")
+        if name.endswith(".png") and len(parts) >= 3 and parts[-3] in BATCHES:
+            yield name, unpacked(stream, name)
 
 
 def _pixels(name: str, data: bytes) -> bytes:
