@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
+from torchcaps._shown import shown
+
 PATIENCE, EVERY = 1.5, 5.0  # seconds without a word, at first and later
 
 Tell = Callable[..., None]
@@ -61,13 +63,14 @@ def _speak(stop: threading.Event, state: list[str]) -> None:
 @contextmanager
 def _line() -> Iterator[Callable[[str], None]]:
     """A line of a terminal that changes."""
-    from rich.console import Console
     from rich.text import Text
+
+    from torchcaps._console import Console
 
     with Console(stderr=True).status("") as status:
         yield lambda text: status.update(Text(text))
 
 
 def _print(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{shown(text)}\n")
     sys.stderr.flush()

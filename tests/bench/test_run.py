@@ -5,9 +5,9 @@ import json
 import shutil
 
 import pytest
-from rich.console import Console
 
 from tests.bench.toy import inline, numbers, place, toy
+from torchcaps._console import Console
 from torchcaps.bench import store
 from torchcaps.bench.executors import make_executor
 from torchcaps.bench.plan import plan

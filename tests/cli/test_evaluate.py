@@ -135,6 +135,14 @@ def test_a_threshold_is_a_number():
     assert str(done.exception) == "--threshold nan is not allowed: give a number"
 
 
+def test_names_of_classes_cannot_command_the_terminal():
+    names = "\x1b[31mcat", "dog\n\u202e100 %", "猫"
+    lines = list(_by_class(AccuracyResult(names, 3, 3, None, "", (1,) * 3, ((1, 1, 0),) * 3)))
+    assert not set("\x1b\u202e") & set("".join(lines))
+    assert sum(line.startswith(r"dog\u000a\u202e100 %") for line in lines) == 2
+    assert sum(line.startswith("猫") for line in lines) == 2
+
+
 def test_many_classes_are_told_without_the_table_of_all_pairs():
     for count, shown in ((MATRIX, True), (MATRIX + 1, False)):
         names, ones = tuple(f"c{k}" for k in range(count)), (1,) * count

@@ -273,3 +273,22 @@ def test_pictures_take_no_others_place(a_run, spy, monkeypatch):
     for taken in ("new", "new/cat.png"):
         assert "is not an empty folder" in str(invoke("a/cat.png", "--explain", "--to", taken).exception)
     assert len(pictures()) == 4
+
+
+HOSTILE = "\x1b[31mred\x9b2J\u202egnp\n100 %"
+
+
+def test_names_cannot_command_the_terminal(give, capsnet, folder):
+    """Neither of files nor of classes, in tables, in JSON and in errors; the answers are the same."""
+    run = give(capsnet)
+    run.classes = tuple(f"{HOSTILE} {name}" for name in CLASSES)
+    (folder / "0.png").rename(folder / f"{HOSTILE}.png")
+    (bad := folder / f"{HOSTILE}-bad.png").write_bytes(b"nothing")
+    for more in ([], ["--json"], ["--explain"], ["--top", 2]):
+        done = invoke(folder, bad, *more)
+        assert done.exit_code == 1
+        assert not set("\x1b\x9b\u202e") & set(done.output)
+        assert not any(line.startswith("100 %") for line in done.output.splitlines())
+    named = {answer["file"]: answer.get("class") for answer in answers(folder)}
+    assert named[str(folder / f"{HOSTILE}.png")] in run.classes
+    assert "error" in answers(bad)[0]

@@ -3,10 +3,10 @@
 import time
 from collections import Counter
 
-from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn
 from rich.progress import Progress as Bar
 
+from torchcaps._console import Console
 from torchcaps.bench.executors import Event
 from torchcaps.bench.plan import Plan
 from torchcaps.bench.spans import span

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
 
+from torchcaps._shown import print_shown
 from torchcaps.bench import store
 from torchcaps.bench.artefact import Artefact, Scale
 from torchcaps.bench.executors import Executor
@@ -22,7 +23,7 @@ def run(
     executor: Executor,
     *,
     seeds: int | None = None,
-    say: Say = print,
+    say: Say = print_shown,
     title: str = "",
 ) -> Counter[str]:
     """Do what is left to do, and count how jobs ended.

@@ -28,6 +28,7 @@ from torchcaps.cli import (
     train,
 )
 from torchcaps.cli._group import BOTH_SPELLINGS, Group
+from torchcaps.cli._say import say
 
 app = typer.Typer(
     cls=Group,
@@ -58,7 +59,7 @@ OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "bad_alloc", "out
 
 def _version(asked: bool) -> bool:  # noqa: FBT001  # as typer calls it
     if asked:
-        typer.echo(f"torchcaps {__version__}")
+        say(f"torchcaps {__version__}")
         raise typer.Exit
     return asked
 
@@ -83,7 +84,7 @@ def main() -> None:
         said = _said(error)
         if "--debug" in sys.argv or not said:
             raise
-        typer.echo(f"torchcaps: {said}", err=True)
+        say(f"torchcaps: {said}", err=True)
         sys.exit(1)
 
 
@@ -98,4 +99,4 @@ def _said(error: Exception) -> str:
 def _warn(message: Warning | str, category: type[Warning], *_: object) -> None:
     """Our own warnings as a line; others with what they are called, for they speak to programmers."""
     name = "" if category is UserWarning else f"{category.__name__}: "
-    typer.echo(f"torchcaps: {name}{message}", err=True)
+    say(f"torchcaps: {name}{message}", err=True)

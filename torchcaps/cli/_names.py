@@ -37,8 +37,8 @@ SETTINGS = (
     "data_options", "images", "image_size", "fit", "balance", "augment", "standardise", "validation",
     "validation_data", "validation_options", "overfit", "epochs", "steps", "until_accuracy", "judge_every",
     "average", "batch_size", "optimiser", "lr", "lr_schedule", "momentum", "weight_decay", "clip", "tune",
-    "backbone_lr", "loss",
-    "reconstruction_weight", "callbacks", "seed", "precision", "deterministic", "compile", "save_every", "keep",
+    "backbone_lr", "loss", "reconstruction_weight", "callbacks", "seed", "precision", "deterministic",
+    "compile", "save_every", "keep",
 )  # fmt: skip
 OPTIONS = (
     "activations", "backbone", "bias", "capsules", "channels", "compat", "competition", "concurrently",

@@ -9,6 +9,7 @@ import typer
 from torchcaps._atomic import write_text
 from torchcaps._telling import working
 from torchcaps.cli._names import ATTACKS, Norm, check_run, parts
+from torchcaps.cli._say import say
 
 if TYPE_CHECKING:
     from torchcaps.attacks import Attack, Robustness
@@ -62,7 +63,7 @@ def attack(
     try:
         write_text(kept, json.dumps(found.to_json()) + "\n")
     finally:  # what was found is shown even if it cannot be kept
-        typer.echo(json.dumps(found.to_json(), indent=2) if as_json else str(found))
+        say(json.dumps(found.to_json(), indent=2) if as_json else str(found))
 
 
 def _numbers(text: str) -> list[float]:

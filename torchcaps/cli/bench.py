@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from torchcaps.cli._say import say
+
 if TYPE_CHECKING:
     from torchcaps.bench.artefact import Artefact
 
@@ -28,13 +30,13 @@ def list_(
 
     entries = listing(_all(), results)
     if as_json:
-        typer.echo(json.dumps(entries, indent=1, ensure_ascii=False))
+        say(json.dumps(entries, indent=1, ensure_ascii=False))
         return
     for entry in entries:
-        typer.echo(f"{entry['id']}: {entry['title']}")
+        say(f"{entry['id']}: {entry['title']}")
         for claim in entry["claims"]:
             said = ", ".join(f"{word} at {scale}" for scale, word in claim["verdicts"].items())
-            typer.echo(f"  {claim['id']}: {said or 'not run'}")
+            say(f"  {claim['id']}: {said or 'not run'}")
 
 
 @app.command()
@@ -66,12 +68,12 @@ def run(
     chosen = _chosen(artefacts, scale)
     place = Place(results / scale, work or results / WORK, scale, run=uuid.uuid4().hex[:8])
     count = workers or os.cpu_count() or 1
-    typer.echo(describe(plan(chosen, scale, place, seeds=seeds), count))
+    say(describe(plan(chosen, scale, place, seeds=seeds), count))
     if dry_run:
         return
     executor = make_executor(backend, count)
-    states = run_bench(chosen, scale, place, executor, seeds=seeds, say=typer.echo)
-    typer.echo(", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "nothing was left to do")
+    states = run_bench(chosen, scale, place, executor, seeds=seeds, say=say)
+    say(", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "nothing was left to do")
     if states["failed"]:
         raise ValueError(f"{states['failed']} jobs failed: torchcaps bench report shows why")
 
@@ -105,9 +107,9 @@ def report(
         for scale, found in computed(_all(), results).items():
             for name, one in found.items():
                 for claim in one["claims"]:
-                    typer.echo(f"{name}, {claim['id']}: {claim['word']} at {scale}")
+                    say(f"{name}, {claim['id']}: {claim['word']} at {scale}")
         raise
-    typer.echo(f"written: {page}")
+    say(f"written: {page}")
 
 
 @app.command()
@@ -133,12 +135,12 @@ def verify(
     found += [*thawed(_all()), *unfrozen(_all(), results)]
     found += gaps(_all(), results, complete) if complete else []
     for difference in found:
-        typer.echo(difference)
+        say(difference)
     if found:
         raise ValueError(f"{len(found)} differences from what the results say, or gaps")
-    typer.echo("every verdict and every table is what the results say")
+    say("every verdict and every table is what the results say")
     if others := drawn_elsewhere(page or results / PAGE):
-        typer.echo(f"{others} pictures of the page were drawn by another version of Matplotlib: they were not compared")
+        say(f"{others} pictures of the page were drawn by another version of Matplotlib: they were not compared")
 
 
 @app.command()
@@ -149,7 +151,7 @@ def freeze(
     """Write down digests of a paper's claims, settings and measures, before there are results."""
     from torchcaps.bench.freeze import freeze as freeze_paper
 
-    typer.echo(f"written: {freeze_paper(paper, _all(), results)}")
+    say(f"written: {freeze_paper(paper, _all(), results)}")
 
 
 def _all() -> "list[Artefact]":

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from torchcaps._telling import working
+from torchcaps.cli._say import say
 
 
 def cache(
@@ -21,14 +22,14 @@ def cache(
     if clear:
         free, busy = let_go()
         stays = f"; {busy} in use by another process stay" if busy else ""
-        typer.echo(json.dumps({"bytes": free, "busy": busy}) if as_json else f"{free / 1e6:,.1f} MB are free{stays}")
+        say(json.dumps({"bytes": free, "busy": busy}) if as_json else f"{free / 1e6:,.1f} MB are free{stays}")
         return
     found = shelves()
     if as_json:
-        typer.echo(json.dumps([{**one, "folder": str(one["folder"])} for one in found], indent=2))
+        say(json.dumps([{**one, "folder": str(one["folder"])} for one in found], indent=2))
         return
     for one in found:
         size, used = "×".join(map(str, one["image"])), datetime.fromtimestamp(one["used"]).strftime("%Y-%m-%d %H:%M")
-        typer.echo(f"{one['backbone']}  images {size}  {one['bytes'] / 1e6:,.1f} MB  last used {used}")
+        say(f"{one['backbone']}  images {size}  {one['bytes'] / 1e6:,.1f} MB  last used {used}")
     total = sum(one["bytes"] for one in found)
-    typer.echo(f"{total / 1e6:,.1f} MB of {usual_limit() / 1e6:,.0f} in {features_home()}; {LIMIT_NAME} sets the limit")
+    say(f"{total / 1e6:,.1f} MB of {usual_limit() / 1e6:,.0f} in {features_home()}; {LIMIT_NAME} sets the limit")

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from torchcaps.cli._say import say
+
 Backend = Literal["local", "ray", "slurm"]
 
 
@@ -37,8 +39,7 @@ def compare(
     ),
 ) -> None:
     """Train networks on the same images with equal budgets and say which to take, and how sure that is."""
-    from rich.console import Console
-
+    from torchcaps._console import Console
     from torchcaps.bench.compare.answer import answer
     from torchcaps.bench.compare.arrange import arrange
     from torchcaps.bench.compare.hold import foresee, hold, place_of
@@ -61,18 +62,18 @@ def compare(
     )
     place, count = place_of(out), workers or os.cpu_count() or 1
     for entrant in contest.entrants:
-        typer.echo(f"{entrant.name}: {entrant.detail}")
+        say(f"{entrant.name}: {entrant.detail}")
     if dry_run:
-        typer.echo(describe(plan([foresee(contest, place)], "cpu", place), count))
+        say(describe(plan([foresee(contest, place)], "cpu", place), count))
         return
-    outcome = hold(contest, place, make_executor(backend, count), typer.echo)
+    outcome = hold(contest, place, make_executor(backend, count), say)
     Console().print(printed(outcome))
     for sentence in answer(contest, outcome.gathered.evidence):
-        typer.echo(sentence)
+        say(sentence)
     lead = f"{len(contest.entrants)} networks, each trained {seeds} times on the same images of {contest.title}."
     command = shlex.join(["torchcaps", *sys.argv[1:]])
     page = write(out, outcome, title=f"Which network for {contest.title}?", lead=lead, command=command)
-    typer.echo(f"The page: {page}")
+    say(f"The page: {page}")
 
 
 def _names(text: str) -> list[str]:

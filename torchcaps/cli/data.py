@@ -8,6 +8,7 @@ import typer
 
 from torchcaps.cli._names import RECIPES as KNOWN
 from torchcaps.cli._names import check_name
+from torchcaps.cli._say import say
 
 app = typer.Typer(no_args_is_help=True, help="Data sets: list them, get them.")
 
@@ -38,10 +39,11 @@ def list_(
     ]
     rows.append(row("affnist", here=False, megabytes=0, licence="not stated", sources=["a directory of .mat files"]))
     if as_json:
-        typer.echo(json.dumps(rows, indent=2))
+        say(json.dumps(rows, indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from torchcaps._console import Console
 
     table = Table("data set", "here", "MB", "licence", "comes from", box=None, pad_edge=False)
     for entry in rows:
@@ -65,8 +67,7 @@ def get(
 ) -> None:
     """Fetch a data set into the cache, checked, once even when several ask."""
     check_name("data set to get", name, KNOWN)
-    from rich.console import Console
-
+    from torchcaps._console import Console
     from torchcaps.data import RECIPES, obtain
 
     console = Console(stderr=True)
@@ -78,4 +79,4 @@ def get(
 
         recipe = RECIPES[name]
         files = obtain(recipe if source is None else recipe._replace(sources=()), source, report)
-    typer.echo(f"{name}: {len(files)} files ready")
+    say(f"{name}: {len(files)} files ready")

@@ -33,8 +33,7 @@ def demo(
     _check_extras()
     from dataclasses import replace
 
-    from rich.console import Console
-
+    from torchcaps._console import Console
     from torchcaps.bench.compare.page import write
     from torchcaps.bench.compare.printed import printed
     from torchcaps.bench.demo.digits import QUICK, Plan, compete, source
@@ -61,9 +60,9 @@ def _sign(epochs: int, seed: int) -> None:
     """Four small networks, the paper's table beside."""
     with working("loading torch") as tell:
         import torch
-        from rich.console import Console
         from rich.table import Table
 
+        from torchcaps._console import Console
         from torchcaps.bench.demo.sign import TABLE_1, train_sign
 
         torch.set_num_threads(1)  # networks this small only wait for a second thread

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from torchcaps.cli._say import say
+
 EXTRAS = {
     "train": ("lightning-fabric", "pooch", "typer", "pydantic", "rich", "scipy", "pillow"),
     "bench": ("duckdb", "matplotlib", "jinja2"),
@@ -30,11 +32,12 @@ def doctor(
     """Show versions, processor, compiler, what computes the routing on which device, and installed extras."""
     facts = findings()
     if as_json:
-        typer.echo(json.dumps(facts, indent=2))
+        say(json.dumps(facts, indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from torchcaps._console import Console
 
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in facts.items():

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from torchcaps._shown import shown_name
 from torchcaps._telling import working
 from torchcaps.cli._names import VIEWS, check_run, parts
+from torchcaps.cli._say import say
 
 if TYPE_CHECKING:
     from torchcaps.measures import AccuracyResult
@@ -60,17 +62,17 @@ def evaluate(
     finally:  # what was found is shown even if it cannot be kept
         warning = unfinished(trained)
         if warning:
-            typer.echo(f"torchcaps: {warning}", err=True)
+            say(f"torchcaps: {warning}", err=True)
         _show(found, as_json=as_json)
 
 
 def _show(found: "dict[str, AccuracyResult]", *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps({name: _facts(result) for name, result in found.items()}, indent=2, ensure_ascii=False))
+        say(json.dumps({name: _facts(result) for name, result in found.items()}, indent=2, ensure_ascii=False))
         return
-    typer.echo("\n".join(_columns([("images", "accuracy", "95 % interval", "count"), *map(_row, found.items())])))
+    say("\n".join(_columns([("images", "accuracy", "95 % interval", "count"), *map(_row, found.items())])))
     for name, result in found.items():
-        typer.echo("\n".join(["", f"{name}, class by class", *_by_class(result)]))
+        say("\n".join(["", f"{name}, class by class", *_by_class(result)]))
 
 
 def _facts(result: "AccuracyResult") -> dict[str, Any]:
@@ -110,6 +112,7 @@ def _by_class(result: "AccuracyResult") -> Iterator[str]:
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Names to the left, numbers to the right; nothing is ever cut."""
+    rows = [tuple(map(shown_name, row)) for row in rows]
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = [
         [f"{c:>{w}}" if k else f"{c:<{w}}" for k, (c, w) in enumerate(zip(row, wide, strict=True))] for row in rows

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from torchcaps.cli._say import say
+
 
 def explore(
     runs: Annotated[
@@ -23,4 +25,4 @@ def explore(
         if missing.name and missing.name.startswith("torchcaps"):
             raise
         raise ValueError(f"the explorer needs {missing.name}: pip install 'torchcaps[explorer]'") from missing
-    serve(runs or [], host=host, port=port, browser=browser, say=typer.echo)
+    serve(runs or [], host=host, port=port, browser=browser, say=say)

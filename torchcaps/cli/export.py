@@ -8,6 +8,7 @@ import typer
 
 from torchcaps._telling import working
 from torchcaps.cli._names import check_run
+from torchcaps.cli._say import say
 
 
 def export(
@@ -29,14 +30,14 @@ def export(
         done = export_onnx(trained.model, target, trained.image_shape, told, overwrite=force)
     if as_json:
         facts = {**done._asdict(), "path": str(done.path), "images": ["batch", *trained.image_shape]}
-        typer.echo(json.dumps({**facts, "classes": list(trained.classes)}, indent=2))
+        say(json.dumps({**facts, "classes": list(trained.classes)}, indent=2))
         return
-    typer.echo(f"{done.path}: {done.bytes / 1e6:.1f} MB, opset {done.opset}")
-    typer.echo(f"  in   images {_shape(('batch', *trained.image_shape))}, from 0 to 1")
+    say(f"{done.path}: {done.bytes / 1e6:.1f} MB, opset {done.opset}")
+    say(f"  in   images {_shape(('batch', *trained.image_shape))}, from 0 to 1")
     for name, shape in done.outputs.items():
-        typer.echo(f"  out  {name} {_shape(shape)}")
+        say(f"  out  {name} {_shape(shape)}")
     sizes = " and ".join(map(str, BATCHES))
-    typer.echo(f"onnxruntime and torch agree on batches of {sizes} images; largest difference {done.difference:.1e}")
+    say(f"onnxruntime and torch agree on batches of {sizes} images; largest difference {done.difference:.1e}")
 
 
 def _shape(axes: tuple[int | str, ...]) -> str:

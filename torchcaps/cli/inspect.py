@@ -9,6 +9,7 @@ import typer
 
 from torchcaps._telling import working
 from torchcaps.cli._names import MEASURES, check_run, parts
+from torchcaps.cli._say import say
 
 if TYPE_CHECKING:
     from torchcaps.measures import Result
@@ -43,9 +44,9 @@ def inspect(
         keep(trained, found)
     finally:  # what was found is shown even if it cannot be kept
         if as_json:
-            typer.echo(json.dumps({name: result.to_json() for name, result in found.items()}, indent=2))
+            say(json.dumps({name: result.to_json() for name, result in found.items()}, indent=2))
         else:
-            typer.echo(as_tables(found), nl=False)
+            say(as_tables(found), nl=False)
 
 
 def as_tables(found: "Mapping[str, Result]") -> str:

@@ -10,6 +10,7 @@ import typer
 
 from torchcaps._telling import working
 from torchcaps.cli._names import MODELS
+from torchcaps.cli._say import say
 
 HEAD = ("model", "parameters", "multiply-adds", "speed", "input", "routing", "good for")
 FIGURES = ("parameters", "multiply-adds")
@@ -32,11 +33,11 @@ def models(
 
         infos = [model_info(name) for name in names]
     if as_json:
-        typer.echo(json.dumps(infos, indent=2))
+        say(json.dumps(infos, indent=2))
         return
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for line in table([_row(info) for info in infos], room):
-        typer.echo(line)
+        say(line)
 
 
 def table(rows: list[dict[str, str]], room: int | None) -> list[str]:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from torchcaps._atomic import NotWrittenError, replaced
+from torchcaps._shown import shown_name
 from torchcaps._telling import working
 from torchcaps.cli._names import check_run
+from torchcaps.cli._say import say
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,14 +53,14 @@ def predict(
             answers.append(answer)
             tell("images", len(answers))
     if trained.reading.before:
-        typer.echo("torchcaps: the first version trained this network: pictures are squashed for it, as then", err=True)
+        say("torchcaps: the first version trained this network: pictures are squashed for it, as then", err=True)
     bad = [answer for answer in answers if "error" in answer]
     if as_json:
-        typer.echo(json.dumps(answers, indent=2, ensure_ascii=False))
+        say(json.dumps(answers, indent=2, ensure_ascii=False))
     else:
         _show([answer for answer in answers if "error" not in answer])
     for answer in bad:
-        typer.echo(f"torchcaps: {answer['file']}: {answer['error']}", err=True)
+        say(f"torchcaps: {shown_name(answer['file'])}: {answer['error']}", err=True)
     if draw is not None and draw.error is not None:
         raise draw.error
     if bad:
@@ -111,19 +113,21 @@ def _show(answers: list[Answer]) -> None:
     rows = [("image", "class", "probability")]
     for answer in answers:
         for rank, entry in enumerate(answer.get("top", [answer])):
-            rows.append(("" if rank else answer["file"], entry["class"], f"{entry['probability']:.1%}"))
+            file, name = "" if rank else shown_name(answer["file"]), shown_name(entry["class"])
+            rows.append((file, name, f"{entry['probability']:.1%}"))
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for file, name, probability in rows if answers else []:
-        typer.echo(f"{file:<{wide[0]}}  {name:<{wide[1]}}  {probability:>{wide[2]}}")
+        say(f"{file:<{wide[0]}}  {name:<{wide[1]}}  {probability:>{wide[2]}}")
     for answer in answers:
         if "parse" in answer:
-            typer.echo("\n".join(_lines(answer)))
+            say("\n".join(_lines(answer)))
 
 
 def _lines(answer: Answer) -> Iterator[str]:
     """The parse of an image as lines of text."""
     layers, couplings, routes = (answer["parse"][part] for part in ("layers", "couplings", "routes"))
-    yield f"\n{answer['file']}: {answer['class']}, {answer['probability']:.1%}"
+    name = shown_name(answer["class"])
+    yield f"\n{shown_name(answer['file'])}: {name}, {answer['probability']:.1%}"
     if not layers:
         yield "  a network without capsules: there is no parse to show"
     for layer in layers:
@@ -132,13 +136,15 @@ def _lines(answer: Answer) -> Iterator[str]:
     if couplings:
         uniform = answer["parse"]["uniform"]
         alike = "which need not sum to one" if uniform is None else f"where uniform would be {uniform:.3f}"
-        yield f"  the strongest couplings into {answer['class']}, {alike}"
+        yield f"  the strongest couplings into {name}, {alike}"
         yield from (_line(entry, layers[-2]) for entry in couplings)
     if len(layers) > 2:
-        yield f"  the strongest routes to {answer['class']} (row·column·type, or type alone)"
+        yield f"  the strongest routes to {name} (row·column·type, or type alone)"
         for route in routes:
             steps = zip(route["capsules"], layers, strict=True)
-            way = " → ".join(e.get("class") or "·".join(map(str, _placed(e, layer).values())) for e, layer in steps)
+            way = " → ".join(
+                shown_name(e.get("class", "")) or "·".join(map(str, _placed(e, layer).values())) for e, layer in steps
+            )
             yield f"    {way}  flow {route['flow']:.3g}"
 
 
@@ -157,4 +163,4 @@ def _line(entry: Answer, layer: Answer) -> str:
     numbers = "  ".join(f"{name} {value:.3f}" for name, value in entry.items() if isinstance(value, float))
     shown = _placed(entry, layer).items()
     where = "  ".join(f"{name} {value:>3}" for name, value in shown if isinstance(value, int))
-    return f"    {entry.get('class', where):<29}  {numbers}"
+    return f"    {shown_name(entry.get('class', where)):<29}  {numbers}"

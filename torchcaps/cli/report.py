@@ -8,6 +8,7 @@ import typer
 
 from torchcaps._telling import working
 from torchcaps.cli._names import check_run
+from torchcaps.cli._say import say
 from torchcaps.cli.inspect import as_tables
 
 if TYPE_CHECKING:
@@ -42,13 +43,13 @@ def report(
             progress=lambda name, walk, done, total: tell(f"{name}: {walk}", done, total),
             instead=_show,
         )
-    typer.echo(f"The page is {page}")
+    say(f"The page is {page}")
 
 
 def _show(found: "Measured") -> None:
     """What was measured, where the page cannot be written."""
     for name, results in found.items():
-        typer.echo(f"{name}\n{'═' * len(name)}\n{as_tables(results)}", nl=False)
+        say(f"{name}\n{'═' * len(name)}\n{as_tables(results)}", nl=False)
 
 
 def _check_out(out: Path) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from torchcaps._telling import working
 from torchcaps.cli._names import Augment, Fit, Optimiser, Precision, check_data, check_model
+from torchcaps.cli._say import say
 from torchcaps.cli._settings import check_options, listing, settings_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def _list(ctx: Any, param: Any, value: Any) -> Any:
         check_model(seen["model"])
         with working("loading torch"):
             text = listing(seen["model"])
-        typer.echo(text)
+        say(text)
         raise typer.Exit
     return value
 
@@ -132,11 +133,11 @@ def train(
         return
     last = run.history[-1] if run.history else {}
     if as_json:
-        typer.echo(json.dumps({"run": None if run.directory is None else str(run.directory), **last}))
+        say(json.dumps({"run": None if run.directory is None else str(run.directory), **last}))
     elif run.directory is None:
-        typer.echo("Two batches went through: everything fits. Nothing was kept")
+        say("Two batches went through: everything fits. Nothing was kept")
     else:
-        typer.echo(f"The network is in {out}: torchcaps evaluate {out}")
+        say(f"The network is in {out}: torchcaps evaluate {out}")
 
 
 def _above(backbone: str | None, options: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +165,7 @@ def _fit(model: str, data: str, options: dict[str, Any]) -> "Run | None":
     except Stopped as stop:
         if is_first():
             line = shlex.join(["torchcaps", *sys.argv[1:], *([] if options["resume"] else ["--resume"])])
-            typer.echo(f"torchcaps: {stop}. Go on with\n  {line}", err=True)
+            say(f"torchcaps: {stop}. Go on with\n  {line}", err=True)
         raise typer.Exit(stop.code) from None
     return run if is_first() else None
 
@@ -175,9 +176,9 @@ def _estimate(model: str, data: str, values: dict[str, Any], *, as_json: bool) -
 
         cost = estimate(model, data, **values)
     if as_json:
-        typer.echo(json.dumps(cost._asdict()))
+        say(json.dumps(cost._asdict()))
         return
-    typer.echo(
+    say(
         f"{cost.parameters:,} parameters; {cost.images:,} images, {cost.steps:,} steps of "
         f"{cost.seconds_per_step * 1e3:.0f} ms: about {cost.seconds / 60:.1f} minutes; {cost.megabytes:,.0f} MB"
     )

@@ -6,6 +6,7 @@ import warnings
 import webbrowser
 from collections.abc import Callable, Sequence
 
+from torchcaps._shown import print_shown, shown_name
 from torchcaps.explorer.app import build
 from torchcaps.explorer.gallery import gather
 
@@ -14,7 +15,7 @@ LOOPBACK = "127.0.0.1"
 
 def serve(
     names: Sequence[str] = (), *, host: str = LOOPBACK, port: int = 8765, browser: bool = True,
-    say: Callable[[str], None] = print,
+    say: Callable[[str], None] = print_shown,
 ) -> None:  # fmt: skip
     """Show networks on a page until somebody stops it.
 
@@ -34,7 +35,7 @@ def serve(
         at = listening.getsockname()[1]
         hosts = frozenset(f"{name}:{at}" for name in (LOOPBACK, "localhost", "[::1]")) if local else None
         address = f"http://{LOOPBACK if local else host}:{at}/"
-        say(f"The explorer shows {', '.join(gallery)} at {address} (Ctrl-C ends it)")
+        say(f"The explorer shows {', '.join(map(shown_name, gallery))} at {address} (Ctrl-C ends it)")
         if browser:
             webbrowser.open(address)
         config = uvicorn.Config(build(gallery, hosts), log_level="warning", timeout_keep_alive=5, limit_concurrency=200)

@@ -6,10 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from torchcaps._atomic import write_text
+from torchcaps._console import Console
 
 LOG, TENSORBOARD = "log.jsonl", "tensorboard"
 EVERY = 5  # seconds between lines where there is no bar

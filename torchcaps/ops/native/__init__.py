@@ -17,6 +17,7 @@ import torch
 from filelock import FileLock
 
 from torchcaps._paths import cache_home
+from torchcaps._shown import shown
 from torchcaps.ops.choice import choice
 from torchcaps.ops.native._library import is_whole, sign, trust
 
@@ -47,7 +48,7 @@ def _failure() -> str | None:
     try:
         _load(cache_home() / "native" / _key(compiler))
     except Exception as error:
-        log.warning("torchcaps: no native passes could be had, so the plain torch passes serve: %s", error)
+        log.warning("torchcaps: no native passes could be had, so the plain torch passes serve: %s", shown(str(error)))
         return f"the native passes could not be had ({type(error).__name__}: {str(error).splitlines()[0]})"
     return None
 
