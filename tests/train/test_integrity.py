@@ -44,6 +44,7 @@ CHANGES = {
     "image shape": lambda facts: facts.update(image_shape=[1, 36, 36]),
     "loss": lambda facts: facts["settings"].update(loss={"name": "ce"}),
     "standardise": lambda facts: facts["settings"].update(standardise=True),
+    "learning rate": lambda facts: facts["settings"].update(lr=0.5),  # no part of the network's recipe
 }
 
 
