@@ -78,7 +78,7 @@ def test_pairs_are_compared_where_curves_are_flat():
 def test_a_bias_is_judged_only_where_networks_with_one_have_learned():
     for routing in ("rba", "em"):
         for depth in (3, 6, 9):
-            [found] = parts(claim("peer2021/sentences", f"bias_helps_{routing}_{depth}"))
+            [found] = parts(claim("peer2021/depth_sentences", f"bias_helps_{routing}_{depth}"))
             assert rows(found) == ({f"{routing}_{depth}_bias"}, {f"{routing}_{depth}"})
             trained, flat = found.gates
             assert (trained.terms, trained.relation, trained.value) == (
