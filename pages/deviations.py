@@ -11,7 +11,7 @@ from torchcaps.bench.artefact import SCALES
 from torchcaps.bench.deviations import LIST, Change, changes
 from torchcaps.bench.ledger import accepted
 from torchcaps.bench.summary import VERDICTS
-from torchcaps.bench.verdict import DECIDED
+from torchcaps.bench.telling import DECIDED
 
 NAME = "deviations.md"
 OLD = "cpu/verdicts-old-rule.json"

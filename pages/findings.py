@@ -16,7 +16,8 @@ from torchcaps.bench.finding import CUT
 from torchcaps.bench.frozen import where_said
 from torchcaps.bench.page import PAPERS, drawn, ends, figure, has_printed
 from torchcaps.bench.papers import artefacts
-from torchcaps.bench.verdict import DECIDED, is_deterministic
+from torchcaps.bench.telling import DECIDED
+from torchcaps.bench.verdict import is_deterministic
 
 NAME = "findings.md"
 THOUGHTS = Path(__file__).with_name("thoughts")

@@ -16,8 +16,8 @@ from torchcaps.bench.papers import artefacts
 from torchcaps.bench.sample import all_places
 
 LISTED = Path(__file__).with_suffix(".toml")
-UNDECIDABLE = "not decidable here"
-HEAD = ("sentence", "A/B", "verdict", "scale", "accuracy reached", "figure, 95 % interval", "in a sentence")
+UNDECIDABLE = "not decidable"
+HEAD = ("sentence", "paper, A/B", "verdict", "scale", "accuracy reached", "figure, 95 % interval", "in a sentence")
 SHOWN_MEMBERS = 3
 """Of a claim with more parts only their verdicts are counted."""
 
@@ -29,9 +29,9 @@ class Sentence(NamedTuple):
     says: str
     where: str
     word: str
-    scale: str = "–"
-    accuracy: str = "–"
-    figure: str = "–"
+    scale: str = ""
+    accuracy: str = ""
+    figure: str = ""
     plain: str = ""
 
 
@@ -42,12 +42,9 @@ def table(folder: str, results: Path = RESULTS) -> str:
         folder: where the pages of the papers are, seen from the page that shows it.
     """
     lines = [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
-    paper = ""
     for one in sentences(results):
-        if one.paper != paper:
-            paper = one.paper
-            lines.append(f"| [**{paper}**]({folder}/{paper}.md)" + " |" * len(HEAD))
-        told = [cell(one.says), one.where, coloured(one.word), one.scale, one.accuracy, cell(one.figure)]
+        place = f"[{one.paper}]({folder}/{one.paper}.md), {one.where}"
+        told = [cell(one.says), place, coloured(one.word), one.scale, one.accuracy, cell(one.figure)]
         lines.append(f"| {' | '.join([*told, cell(one.plain)])} |")
     return "\n".join(lines) + "\n"
 
@@ -128,7 +125,7 @@ def figures(claim: Mapping[str, Any]) -> str:
     members = claim["members"]
     if 0 < len(members) <= SHOWN_MEMBERS and not claim.get("deterministic"):
         return "; ".join(map(figures, members))
-    return str(claim["reason"]) if members else "–"
+    return str(claim["reason"]) if members else ""
 
 
 def accuracy(claim: Claim, evidence: Evidence) -> str:
@@ -136,7 +133,7 @@ def accuracy(claim: Claim, evidence: Evidence) -> str:
     means = [_mean(place, evidence) for place in dict.fromkeys(_validation(claim, evidence))]
     known = [f"{100 * mean:.1f}" for mean in means if mean is not None]
     if not known:
-        return "–"
+        return ""
     low, high = min(known, key=float), max(known, key=float)
     return f"{low} %" if low == high else f"{low} – {high} %"
 
