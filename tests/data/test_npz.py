@@ -2,13 +2,14 @@
 
 import io
 import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
 import torch
 
-from torchcaps.data import _npy, load, look_through
+from torchcaps.data import _npy, load, look_through, npz
 
 RNG = np.random.default_rng(0)
 
@@ -229,4 +230,76 @@ def test_a_later_version_of_the_format_is_not_guessed_at(tmp_path):
             with file.open(f"{name}.npy", "w") as stream:
                 np.lib.format.write_array(stream, array, version=(3, 0))
     with pytest.raises(ValueError, match=r"no array of NumPy's: version \(3, 0\) of the format is not read"):
+        load(tmp_path / "d.npz")
+
+
+def packed(file, **arrays):
+    """As np.savez_compressed writes them, but each from pieces, so that none is ever whole."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, (shape, kind, piece) in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array_header_1_0(
+                    stream, {"descr": kind, "fortran_order": False, "shape": shape}
+                )  # fmt: skip
+                left = int(np.prod(shape)) * np.dtype(kind).itemsize
+                while left > 0:
+                    stream.write(piece[:left])
+                    left -= len(piece)
+    return file
+
+
+def test_what_is_nearly_nothing_in_the_file_does_not_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(_npy, "SWOLLEN", 1 << 20)
+    zeros = ((50, 200, 200), "|u1", bytes(1 << 16)), ((50,), "|u1", bytes([0, 1] * 25))
+    file = packed(tmp_path / "d.npz", x=zeros[0], y=zeros[1])
+    read = []
+    monkeypatch.setattr(np.lib.format, "read_array", lambda *_, **__: read.append(1))
+    with pytest.raises(ValueError, match=r"d\.npz: x unpacks from [\d,]+ to 2,000,128 bytes, \d+ times as many"):
+        _npy.Arrays(file)["x"]
+    assert not read
+    monkeypatch.setattr(_npy, "SWOLLEN", 1 << 21)
+    _npy.Arrays(file)["x"]
+    assert read
+
+
+def test_a_header_that_says_it_is_endless_is_not_read(tmp_path):
+    start = b"\x93NUMPY\x02\x00" + (40 << 20).to_bytes(4, "little") + b"{"
+    with zipfile.ZipFile(tmp_path / "d.npz", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("x.npy", start + b" " * (40 << 20))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"x is no array of NumPy's: its header says that it is 41,943,040 bytes long"):
+        _npy.Arrays(tmp_path / "d.npz")["x"]
+    assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.uint16], ids=str)
+def test_numbers_become_bytes_in_little_more_than_both_take(kind):
+    images = np.ones((100, 1, 200, 200), kind)
+    tracemalloc.start()
+    found = npz.as_bytes(images, "x")
+    assert tracemalloc.get_traced_memory()[1] < found.nbytes + 4 * npz.PIECE
+    tracemalloc.stop()
+
+
+def test_what_the_decompressor_complains_of_is_named(tmp_path):
+    """One bit of the length of a block that deflate stores as it is, as it does noise."""
+    np.savez_compressed(tmp_path / "d.npz", x=noise(5000), y=np.arange(5000) % 2)
+    whole = bytearray((tmp_path / "d.npz").read_bytes())
+    blocks = (k for k in range(20_000, len(whole) - 4) if whole[k] ^ whole[k + 2] == whole[k + 1] ^ whole[k + 3] == 255)
+    whole[next(k for k in blocks if whole[k - 1] == 0)] ^= 1
+    (tmp_path / "d.npz").write_bytes(whole)
+    with pytest.raises(
+        ValueError, match=r"d\.npz: x is damaged: Error -3 while decompressing data: invalid stored block"
+    ):
+        load(tmp_path / "d.npz")
+
+
+def test_an_encrypted_array_is_named(tmp_path, archive):
+    whole = bytearray(archive(x=noise(4), y=np.arange(4) % 2).read_bytes())
+    for at in (6, whole.rindex(b"PK\1\2", 0, whole.index(b"y.npy", whole.index(b"PK\1\2"))) + 8):
+        whole[at] |= 1
+    whole[whole.index(b"PK\1\2") + 8] |= 1
+    (tmp_path / "d.npz").write_bytes(whole)
+    with pytest.raises(ValueError, match=r"d\.npz: [xy] is damaged: .*encrypted"):
         load(tmp_path / "d.npz")

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -208,3 +209,57 @@ assert warnings.filters == before
 assert "EPS" not in Image.ID and "DDS" not in Image.ID, Image.ID
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def with_scans(count, size=(64, 64), before=b""):
+    """A progressive JPEG whose first scan comes again and again."""
+    whole = bytes_of(Image.effect_noise(size, 60), "JPEG", progressive=True)
+    first = whole.index(b"\xff\xda")
+    second = first + 2 + re.search(rb"\xff[\x02-\xcf\xd8-\xfe]", whole[first + 2 :]).start()
+    return whole[:2] + before + whole[2:first] + whole[first:second] * count + whole[second:]
+
+
+def test_a_jpeg_of_thousands_of_scans_is_refused_undecoded(read, monkeypatch):
+    """Half a megabyte would keep a processor busy for a minute."""
+    assert read(with_scans(50)).shape == (*SIZE, 3)
+    monkeypatch.setattr(photograph, "_decoded", lambda *_, **__: pytest.fail("it was decoded"))
+    with pytest.raises(
+        UnreadableError, match=r"too many scans \(it goes over its pixels 3,00\d times; 64 are allowed\)"
+    ):
+        read(with_scans(3000))
+
+
+def test_what_only_looks_like_scans_is_no_reason_to_refuse(read):
+    """Thumbnails in notes, and films behind the end."""
+    note = b"\xff\xe2\x10\x02" + b"\xff\xda" * 2048
+    assert read(with_scans(1, before=note)).shape == (*SIZE, 3)
+    assert read(with_scans(1) + b"\xff\xda" * 4000).shape == (*SIZE, 3)
+
+
+MEMORY = """
+import resource, sys, threading
+from pathlib import Path
+from torchcaps.data import read_image
+read_image(Path(sys.argv[1]), 8, 3)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+read_image(Path(sys.argv[2]), 8, 3)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_16_bit_colours_take_little_more_memory_than_their_pictures(tmp_path):
+    """At 64 million pixels it would be gigabytes: of these 4 million each may take 20 bytes, and Pillow's own are 4."""
+    import zlib
+
+    from tests.data.pictures import chunk
+
+    side = 2000
+    header = side.to_bytes(4, "big") * 2 + bytes([16, 6, 0, 0, 0])
+    rows = zlib.compress(bytes(side * (1 + 8 * side)), 1)
+    start, end = b"\x89PNG\r\n\x1a\n", chunk(b"IEND", b"")
+    (tmp_path / "large.png").write_bytes(start + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + end)
+    small = png(numbers(RNG, 4), 6)
+    (tmp_path / "small.png").write_bytes(small)
+    given = [sys.executable, "-c", MEMORY, str(tmp_path / "small.png"), str(tmp_path / "large.png")]
+    done = subprocess.run(given, capture_output=True, text=True, check=True)
+    assert int(done.stdout) * 1024 < 20 * side * side

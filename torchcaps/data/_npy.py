@@ -1,5 +1,6 @@
 """Arrays of an .npz file, whose headers are believed only after they have been checked."""
 
+import zlib
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,10 @@ from numpy.lib import format as npy
 from torchcaps._memory import memory
 
 MOST_NUMBERS = 2**62
+MOST_OF_MEMORY = 0.5  # share that one array may take: as bytes it lies beside what it was
+LONGEST_HEADER = 1 << 16
+SWOLLEN, TIMES = 1 << 28, 100  # bytes of an array, and times its size in the file, beyond which both it is no images
+DAMAGE = OSError, BadZipFile, EOFError, RuntimeError, zlib.error  # a RuntimeError is one that is encrypted
 
 
 class Arrays:
@@ -29,14 +34,17 @@ class Arrays:
         return name in self.names
 
     def __getitem__(self, name: str) -> np.ndarray:
-        with self._opened() as archive, archive.open(self._member(archive, name)) as stream:
+        with self._opened() as archive:
+            member = self._member(archive, name)
             try:
-                shape, kind = self._header(stream, name)
-                size = archive.getinfo(self._member(archive, name)).file_size
-                self._check(name, shape, kind, size - stream.tell())
-                stream.seek(0)
-                return np.asarray(npy.read_array(stream, allow_pickle=False))
-            except (OSError, BadZipFile, EOFError) as error:
+                with archive.open(member) as stream:
+                    shape, kind = self._header(stream, name)
+                    told = archive.getinfo(member)
+                    self._check(name, shape, kind, told.file_size - stream.tell())
+                    self._check_swollen(name, told.file_size, told.compress_size)
+                    stream.seek(0)
+                    return np.asarray(npy.read_array(stream, allow_pickle=False))
+            except DAMAGE as error:
                 raise ValueError(f"{self.file}: {name} is damaged: {error}") from error
 
     def _opened(self) -> ZipFile:
@@ -53,6 +61,7 @@ class Arrays:
         """The shape and kind of numbers that an array says it has."""
         readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
         try:
+            stream = _Short(stream)
             version = npy.read_magic(stream)
             if version not in readers:
                 raise ValueError(f"version {version} of the format is not read")
@@ -70,5 +79,27 @@ class Arrays:
         needed = prod(shape) * kind.itemsize
         if needed != size:
             raise ValueError(f"{what}, {needed:,} bytes, but {size:,} are there")
-        if needed > memory():
-            raise ValueError(f"{what}, {needed / 1e9:,.0f} GB: more than fits into memory")
+        if needed > MOST_OF_MEMORY * memory():
+            raise ValueError(f"{what}, {needed / 1e9:,.0f} GB: more than fits into memory, with room to work on it")
+
+    def _check_swollen(self, name: str, size: int, packed: int) -> None:
+        """Refuse what is nearly nothing in the file and fills the memory: images are never so alike."""
+        if size > SWOLLEN and size > TIMES * packed:
+            raise ValueError(
+                f"{self.file}: {name} unpacks from {packed:,} to {size:,} bytes, {size / packed:,.0f} times as many: "
+                f"no images do. If they are right, write them with np.savez, which does not compress"
+            )
+
+
+class _Short:
+    """A stream for a header, whose own word on its length is not believed."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def read(self, size: int) -> bytes:
+        """At most `LONGEST_HEADER` bytes."""
+        if size > LONGEST_HEADER:
+            raise ValueError(f"its header says that it is {size:,} bytes long")
+        found: bytes = self.stream.read(size)
+        return found

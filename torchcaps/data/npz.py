@@ -1,7 +1,7 @@
 """A NumPy archive of images and labels, with parts of its own or without."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from torchcaps.data.parts import Item, part_named
 
 IMAGES, LABELS = ("x", "images"), ("y", "labels")
 CHANNELS = (1, 3, 4)
+PIECE = 1 << 22  # bytes of images that become others at a time
 
 
 class Archive(OwnImages):
@@ -123,15 +124,24 @@ def _scaled(images: np.ndarray, name: str) -> UInt8[np.ndarray, "n c h w"]:
     if kind == "b":
         return images * np.uint8(255)
     if kind == "u" and bits == 16:
-        return over_257(images)
+        return _in_pieces(images, over_257)
     if kind not in "iuf":
         raise ValueError(f"{name} holds {images.dtype}, and images are numbers")
     low, high = images.min(), images.max()
     if kind == "f" and 0 <= low <= high <= 1:
-        return np.round(images * 255).astype(np.uint8)
+        return _in_pieces(images, lambda some: np.round(some * 255))
     if kind in "iu" and low >= 0 and 1 < high <= 255:
         return images.astype(np.uint8)
     raise ValueError(
         f"{name} has numbers from {low} to {high} of {images.dtype}: bytes from 0 to 255, 16 bits without sign, or "
         f"floats from 0 to 1 are needed"
     )
+
+
+def _in_pieces(images: np.ndarray, made: Callable[[np.ndarray], np.ndarray]) -> UInt8[np.ndarray, "n c h w"]:
+    """Some images after the other as bytes: what lies between is as large as the numbers it is made of."""
+    found = np.empty(images.shape, np.uint8)
+    some = max(1, PIECE // max(1, images[0].nbytes))
+    for k in range(0, len(images), some):
+        found[k : k + some] = made(images[k : k + some])
+    return found

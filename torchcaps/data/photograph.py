@@ -1,5 +1,6 @@
 """A picture in a file as bytes of colour or grey: what it holds decides, never what the file is called."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -8,7 +9,8 @@ from einops import rearrange
 from jaxtyping import UInt8
 
 from torchcaps.data._files import FORMATS, UnreadableError, check_beginning, open_regular
-from torchcaps.data._sixteen import over_257, words
+from torchcaps.data._scans import check_scans
+from torchcaps.data._sixteen import STRIP, from_sixteen, over_257
 from torchcaps.data.resize import fitted
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def read_sized(
     height, width = (size, size) if isinstance(size, int) else size
     with open_regular(file) as stream:
         check_beginning(stream)
+        check_scans(stream)
         picture, own = _decoded(stream, background, near=max(height, width))
     shown = fitted(picture.convert("L" if in_chans == 1 else "RGB"), (height, width), fit)
     return rearrange(np.asarray(shown), "h w -> 1 h w" if in_chans == 1 else "h w c -> c h w"), own
@@ -108,19 +111,26 @@ def _eight_bits(image: "ImageFile", stream: BinaryIO) -> "Image":
     """The picture, upright, with a byte a number."""
     from PIL import Image
 
-    coloured = words(image, lambda: _opened(stream), lambda half: np.asarray(_upright(half)))
+    coloured = from_sixteen(image, lambda: _opened(stream), _upright)
     if coloured is not None:
-        return _image(over_257(coloured), image.mode)
+        return coloured
     upright = _upright(image)
     if upright.mode == "F":
-        return Image.fromarray(np.round(_within(np.asarray(upright), 1) * 255).astype(np.uint8))
+        return Image.fromarray(_in_strips(_within(np.asarray(upright), 1), lambda some: np.round(some * 255)))
     if not upright.mode.startswith("I"):
         return upright
     numbers = _within(np.asarray(upright), 65535)
-    grey, clear = over_257(numbers), upright.info.get("transparency")
+    grey, clear = _in_strips(numbers, over_257), upright.info.get("transparency")
     if clear is None:
         return Image.fromarray(grey)
     return _image(np.stack([grey, np.where(numbers == clear, 0, 255).astype(np.uint8)], -1), "LA")
+
+
+def _in_strips(numbers: np.ndarray, made: Callable[[np.ndarray], np.ndarray]) -> UInt8[np.ndarray, "h w"]:
+    found = np.empty(numbers.shape, np.uint8)
+    for top in range(0, len(numbers), STRIP):
+        found[top : top + STRIP] = made(numbers[top : top + STRIP])
+    return found
 
 
 def _image(pixels: UInt8[np.ndarray, "h w c"], mode: str) -> "Image":
@@ -155,7 +165,9 @@ def _flat(image: "Image", background: str) -> "Image":
 
     if not image.has_transparency_data:
         return image
-    seen = image.convert("RGBA")
-    ground = Image.new("RGB", seen.size, background)
-    ground.paste(seen.convert("RGB"), mask=seen.getchannel("A"))
+    ground = Image.new("RGB", image.size, background)
+    for top in range(0, image.height, STRIP):  # so that copies in other modes are small
+        strip = 0, top, image.width, min(top + STRIP, image.height)
+        seen = image.crop(strip).convert("RGBA")
+        ground.paste(seen.convert("RGB"), strip, mask=seen.getchannel("A"))
     return ground
