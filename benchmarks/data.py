@@ -1,7 +1,7 @@
 """How many samples a second the generators make, and a sheet of each to look at.
 
     python -m benchmarks.data [--json FILE] [--sheet FILE]
-    python -m benchmarks.data --photographs FILE    what it costs to load a folder of JPEGs (benchmarks/photographs.py)
+    python -m benchmarks.data --photographs FILE    what it costs to load a folder of JPEGs (photograph_loading.py)
 
 The training takes a few hundred to a few thousand images a second; a generator must never be what it waits for.
 """
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--photographs", type=Path)
     options = parser.parse_args()
     if options.photographs:
-        from benchmarks.photographs import photographs
+        from benchmarks.photograph_loading import photographs
 
         found, good = photographs()
         write_text(options.photographs, json.dumps(found, indent=2, ensure_ascii=False) + "\n")

@@ -1,6 +1,6 @@
 """What it costs to load a folder of JPEGs and where the time goes; what it costs if the images lie in a file.
 
-    python -m benchmarks.data --photographs benchmarks/results/photographs.json
+    python -m benchmarks.data --photographs benchmarks/results/photograph-loading.json
 
 Seconds are those of the processor, on one thread, so that other work on the machine is not counted.
 """
