@@ -63,7 +63,7 @@ def test_models_are_listed_with_their_costs():
 
 def test_models_are_a_line_each_that_can_be_searched():
     """Whole lines into a pipe; at a narrow terminal words and columns go, but no number is cut."""
-    lines = CliRunner().invoke(app, ["models"]).output.splitlines()
+    lines = CliRunner().invoke(app, ["models"]).stdout.splitlines()
     assert len(lines) == 1 + len(list_models())
     for name in list_models():
         info = model_info(name)

@@ -2,7 +2,9 @@
 
 import pytest
 
+from torchcaps.backbones import list_backbones
 from torchcaps.cli.models import HEAD, table
+from torchcaps.models import list_models
 
 INFO = {
     "name": "gu2021/capsnet",
@@ -47,3 +49,13 @@ def test_columns_go_before_anything_is_cut():
         head, line = table([row], room)
         assert "…" not in head + line
         assert line.split() == [cell for title, cell in row.items() if title not in left_out]
+
+
+def test_what_to_take_for_photographs_is_said_beside_the_table(invoke):
+    done = invoke("models", "gu2021/capsnet")
+    [line] = done.stderr.splitlines()
+    assert "photographs" in line
+    assert {"baselines/linear_head", "baselines/small_cnn"} <= set(list_models()) & set(line.split())
+    backbone = line.split("--backbone ")[1].split(";")[0]
+    assert backbone in list_backbones()
+    assert not invoke("models", "gu2021/capsnet", "--json").stderr

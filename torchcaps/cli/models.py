@@ -14,6 +14,10 @@ from torchcaps.cli._say import say
 
 HEAD = ("model", "parameters", "multiply-adds", "speed", "input", "routing", "good for")
 FIGURES = ("parameters", "multiply-adds")
+PHOTOGRAPHS = (
+    "For photographs: any of them with --backbone efficientnet_lite0; held against it, baselines/linear_head with the "
+    "same. Without a backbone: baselines/small_cnn"
+)
 EXTRAS = ("routing", "input", "multiply-adds")  # what a narrow terminal goes without, first to last
 
 
@@ -38,6 +42,7 @@ def models(
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for line in table([_row(info) for info in infos], room):
         say(line)
+    say(PHOTOGRAPHS, err=True)  # beside the table, which others search
 
 
 def table(rows: list[dict[str, str]], room: int | None) -> list[str]:
