@@ -1,4 +1,4 @@
-"""Verdict words on pages: in colour on the site (`docs/extra.css`), bold in the README; and text inside a table."""
+"""Verdict words on pages, in colour on the site (`docs/extra.css`), and text inside a table."""
 
 
 def coloured(word: str) -> str:
