@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <c10/util/safe_numerics.h>
 
 #include <map>
 #include <mutex>
@@ -85,7 +86,11 @@ class Borrowed {
 // is freed, gives its memory to the next such result instead.
 inline at::Tensor result(at::IntArrayRef sizes, const at::Tensor& like) {
   constexpr int64_t kLarge = int64_t(1) << 25;  // above it glibc maps memory for each request
-  const int64_t bytes = c10::multiply_integers(sizes) * like.element_size();
+  uint64_t numbers = 0;
+  for (const int64_t side : sizes) TORCH_CHECK_VALUE(side >= 0, "a result of ", sizes, " has a negative side");
+  TORCH_CHECK_VALUE(!c10::safe_multiplies_u64(sizes, &numbers) && numbers < uint64_t(1) << 58, "a result of ", sizes,
+                    " has more numbers than can be counted");
+  const int64_t bytes = int64_t(numbers) * like.element_size();
   if (bytes < kLarge) return in_huge_pages(at::empty(sizes, like.options()));
   at::Tensor buffer = Buffers::all().take(bytes, bytes + bytes / 8);
   void* const data = buffer.data_ptr();

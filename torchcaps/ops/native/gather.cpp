@@ -31,7 +31,17 @@ struct Reach {
 Reach reach_of(at::IntArrayRef pose, const Tensor& index, int64_t rows) {
   TORCH_CHECK(pose.size() == 5 && index.dim() == 3, "capsules are ", pose, " but must be (b h w n d)");
   TORCH_CHECK(rows > 0 && pose[4] % rows == 0, "a pose of ", pose[4], " numbers cannot have ", rows, " rows");
+  for (const int64_t side : pose) TORCH_CHECK_VALUE(side >= 0, "capsules are ", pose, " but no side is negative");
   return {pose[0], pose[1] * pose[2], pose[3], pose[4], rows, index.size(0) * index.size(1), index.size(2)};
+}
+
+// The positions at the places of windows. They are far fewer than the numbers that are moved, so all are looked at.
+const int64_t* places_of(const Tensor& index) {
+  const int64_t* const places = index.const_data_ptr<int64_t>();
+  int64_t least = 0;
+  for (int64_t k = 0; k < index.numel(); ++k) least = std::min(least, places[k]);
+  TORCH_CHECK_VALUE(least >= 0, "place ", least, " of a window must be at least 0");
+  return places;
 }
 
 Tensor gathered(const Tensor& given, const Tensor& where, int64_t rows) {
@@ -40,7 +50,7 @@ Tensor gathered(const Tensor& given, const Tensor& where, int64_t rows) {
   Tensor made = result({s.k * s.n, s.x(), s.rows, s.m()}, pose);
   AT_DISPATCH_FLOATING_TYPES(pose.scalar_type(), "gathered", [&] {
     const scalar_t* const from = pose.const_data_ptr<scalar_t>();
-    const int64_t* const places = index.const_data_ptr<int64_t>();
+    const int64_t* const places = places_of(index);
     scalar_t* const to = made.mutable_data_ptr<scalar_t>();
     const auto order = s.order();
     at::parallel_for(0, s.k * s.n, 1, [&](int64_t begin, int64_t end) {
@@ -68,7 +78,7 @@ Tensor ungathered(const Tensor& given, const Tensor& where, at::IntArrayRef shap
   Tensor made = at::zeros(shape, g.options());
   AT_DISPATCH_FLOATING_TYPES(g.scalar_type(), "ungathered", [&] {
     const scalar_t* const from = g.const_data_ptr<scalar_t>();
-    const int64_t* const places = index.const_data_ptr<int64_t>();
+    const int64_t* const places = places_of(index);
     scalar_t* const to = made.mutable_data_ptr<scalar_t>();
     const auto order = s.order();
     at::parallel_for(0, s.n, 1, [&](int64_t begin, int64_t end) {

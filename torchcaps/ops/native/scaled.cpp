@@ -24,6 +24,7 @@ struct Sizes {
 
   Sizes(const Tensor& u, const Tensor& w, const Tensor& c)
       : n(u.size(0)), i(w.size(0)), x(w.size(1)), j(w.size(2)), y(w.size(3)), own(c.size(2)) {
+    TORCH_CHECK(w.dim() == 4 && c.dim() == 3, "maps ", w.sizes(), " and couplings ", c.sizes(), " are not (i x j y) and (i j y)");
     TORCH_CHECK(u.dim() == 3 && u.size(1) == i && u.size(2) == x, "children ", u.sizes(), " of maps ", w.sizes());
     TORCH_CHECK(c.size(0) == i && c.size(1) == j && (own == 1 || own == y), "couplings ", c.sizes(), " of ", w.sizes());
     block = std::max<int64_t>(1, kHeld / std::max<int64_t>(1, child() * w.element_size()));

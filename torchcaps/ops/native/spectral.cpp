@@ -17,6 +17,8 @@ using OptTensor = std::optional<Tensor>;
 
 // Output channels are taken in blocks, so that no buffer for the spectra of kernels is larger than this.
 constexpr int64_t kBlockBytes = int64_t(160) << 20;
+// Of a stride, a padding or a transform: what is larger is no convolution, and products of sizes would wrap round.
+constexpr int64_t kLargest = int64_t(1) << 12;
 
 struct Sizes {
   Plan plan;
@@ -28,16 +30,20 @@ struct Sizes {
                           x.is_contiguous() && w.is_contiguous(),
                       "signal is ", x.sizes(), " of ", x.scalar_type(), ", kernel ", w.sizes(), " of ", w.scalar_type(),
                       " but must be contiguous (b c h w) and (o c k l) of one type");
+    TORCH_CHECK_VALUE(c > 0, "signal is ", x.sizes(), " but must have a channel");
+    TORCH_CHECK_VALUE(stride.size() == 2 && padding.size() == 2 && n.size() == 2, "stride ", stride, ", padding ", padding,
+                      " and transform ", n, " must be two numbers each");
     Cut* cuts[2] = {&plan.h, &plan.w};
     for (int64_t axis = 0; axis < 2; ++axis) {
       *cuts[axis] = {x.size(2 + axis), w.size(2 + axis), stride[axis], padding[axis], n[axis]};
       const Cut& cut = *cuts[axis];
-      TORCH_CHECK_VALUE(cut.stride > 0 && cut.padding >= 0 && cut.n > 0 && cut.kernel > 0 && cut.out() > 0 && cut.step() > 0,
+      TORCH_CHECK_VALUE(cut.stride > 0 && cut.padding >= 0 && cut.n > 0 && cut.kernel > 0 &&
+                            std::max({cut.stride, cut.padding, cut.n}) <= kLargest && cut.out() > 0 && cut.step() > 0,
                         "an axis of ", cut.in, " cannot be cut: kernel ", cut.kernel, ", stride ", cut.stride,
-                        ", padding ", cut.padding, ", transform of ", cut.n);
+                        ", padding ", cut.padding, ", transform of ", cut.n, "; none may be above ", kLargest);
     }
     const int64_t each = plan.slots() * depth() * x.element_size();
-    block = std::clamp<int64_t>(kBlockBytes / each / 16 * 16, 1, o);
+    block = std::clamp<int64_t>(kBlockBytes / each / 16 * 16, 1, std::max<int64_t>(1, o));
     if (block < o) block = std::max<int64_t>(block, std::min<int64_t>(o, 16));
   }
 

@@ -217,7 +217,10 @@ void backward(const Few& s, const T* votes, const T* query, Strided<T> weight, c
   }
 }
 
-Few sizes_of(const Tensor& v) { return {v.size(0), v.size(1), v.size(2), v.size(3), v.size(4)}; }
+Few sizes_of(const Tensor& v) {
+  TORCH_CHECK(v.dim() == 5, "votes are ", v.sizes(), " but must be (i m a j y)");
+  return {v.size(0), v.size(1), v.size(2), v.size(3), v.size(4)};
+}
 
 template <typename F>
 void over_instances(const Few& s, F f) {

@@ -20,6 +20,7 @@ MOST_TILES = 8  # along an axis
 KERNEL_BYTES = 256 << 20  # that the spectra of a kernel may take
 WINOGRAD = (3, 6)  # taps and transform, along both axes, where Winograd's way takes the place of Fourier's
 OF_IMAGE, OF_KERNEL = 60, 110  # by Winograd's way, for each number of a spectrum
+LARGEST = 4096  # stride, padding or transform that the native pass takes
 PANEL = 32  # output channels that a product there takes at a time
 
 
@@ -68,9 +69,10 @@ def transform(shape: Shape, uses: Uses, bytes_: int = 4, *, forced: bool = False
     >>> transform(capsnet._replace(b=8), Uses(of_x=True, of_w=True, kept=False)) is None
     True
     """
-    if min(shape.kernel) < SHORTEST or min(shape.out) < 1:
+    if min(shape.kernel) < SHORTEST or min(shape.out) < 1 or max(*shape.stride, *shape.padding) > LARGEST:
         return None
-    cuts = [n for n in _cuts(shape) if _slots(shape, n) * shape.o * _depth(shape) * bytes_ <= KERNEL_BYTES or forced]
+    sizes = [n for n in _cuts(shape) if max(n) <= LARGEST]
+    cuts = [n for n in sizes if _slots(shape, n) * shape.o * _depth(shape) * bytes_ <= KERNEL_BYTES or forced]
     if not cuts:
         return None
     best = min(cuts, key=lambda n: spectral(shape, n, uses))
