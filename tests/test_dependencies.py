@@ -63,7 +63,7 @@ AT_THE_HEAD = {  # folders in which nothing can be done without it
     "fastapi": {"explorer"},
     "pydantic": {"explorer"},
     "lightning_fabric": {"train"},
-    "rich": {"bench", "train"},
+    "rich": {"_console.py", "bench", "train"},
     "scipy": {"bench"},
     "triton": {"ops"},
     "typer": {"cli"},

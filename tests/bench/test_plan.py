@@ -4,10 +4,10 @@ import io
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
 from tests.bench.made_up import keep, line_of, training_line
 from tests.bench.toy import place, toy
+from torchcaps._console import Console
 from torchcaps.bench import progress as progressing
 from torchcaps.bench.artefact import Budget, Row
 from torchcaps.bench.jobs import MeasureSpec

@@ -72,6 +72,7 @@ def files(folder):
 APART = {
     "_atomic.py",
     "backbones/shelf.py",  # maps that only grow; an entry is made after its map: see tests/backbones
+    "data/_sources.py",  # a package in a folder that is deleted
     "explorer/upload.py",  # a copy that is deleted at once
     "train/checkpoint.py",  # tells which checkpoint is left: see tests/train/test_checkpoint.py
 }
