@@ -2,6 +2,10 @@
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -30,6 +34,7 @@ def library(tmp_path):
 def loaded(monkeypatch):
     paths = []
     monkeypatch.setattr(torch.ops, "load_library", paths.append)
+    monkeypatch.setattr(native, "check_kernels", lambda: None)
     return paths
 
 
@@ -181,3 +186,78 @@ def test_a_build_is_kept_by_sources_headers_and_flags(tmp_path, monkeypatch):
     keys.append(native._key("c++"))
     keys.append(native._key("clang++"))
     assert len(set(keys)) == len(keys) == 7
+
+
+BUILD = """if True:
+    import sys
+    from pathlib import Path
+    from torchcaps.ops import native
+    print(native.status(), flush=True)
+    """
+COMPILER = """#!/bin/sh
+case " $* " in *" -o "*) ;; *) exec c++ "$@";; esac
+echo $PPID >> "$STARTED"
+exec sleep 600
+"""
+EMPTY = """#!/bin/sh
+case " $* " in *" -o "*) ;; *) exec c++ "$@";; esac
+case "$*" in *-shared*) shared=-shared;; esac
+while [ "$1" != -o ]; do shift; done
+echo 'int nothing;' > nothing.c
+exec cc ${shared:--c} nothing.c -o "$2"
+"""
+
+
+def start(tmp_path, script, **more):
+    """A process that builds with a compiler of ours, in a cache of its own."""
+    compiler = tmp_path / "compiler"
+    compiler.write_text(script)
+    compiler.chmod(0o755)
+    cache = tmp_path / "home"
+    cache.mkdir(mode=0o700, exist_ok=True)
+    own = {"CXX": str(compiler), "XDG_CACHE_HOME": str(cache), **more}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("COVERAGE_PROCESS_CONFIG", "TORCHCAPS_PASSES")
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", BUILD], env={**environment, **own}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+
+
+def is_running(pid):
+    """Whether a process lives; one that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux alone ties a process to its parent's life")
+def test_a_build_that_is_killed_leaves_no_compiler_running(tmp_path):
+    started = tmp_path / "started"
+    process = start(tmp_path, COMPILER, STARTED=str(started), MAX_JOBS="1")
+    try:
+        while process.poll() is None and not (started.exists() and started.read_text().endswith("\n")):
+            time.sleep(0.05)
+        assert process.poll() is None, process.communicate()
+    finally:
+        process.kill()
+    process.wait()
+    for pipe in (process.stdout, process.stderr):
+        pipe.close()
+    shell = int(started.read_text().split()[0])
+    for _ in range(600):
+        if not is_running(shell):
+            return
+        time.sleep(0.05)
+    os.killpg(os.getpgid(shell), signal.SIGKILL)
+    raise AssertionError("the compiler runs on")
+
+
+def test_a_library_without_operators_is_not_believed(tmp_path):
+    """The next process builds again."""
+    for _ in range(2):
+        said, warned = start(tmp_path, EMPTY).communicate()
+        assert said.startswith("plain torch: the native passes could not be had (ImportError: the library"), warned
+        assert "building the native passes" in warned

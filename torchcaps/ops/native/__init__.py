@@ -8,6 +8,7 @@ import hashlib
 import logging
 import os
 import platform
+import re
 import shutil
 import sys
 from functools import lru_cache
@@ -15,15 +16,19 @@ from pathlib import Path
 
 import torch
 from filelock import FileLock
+from torch._C import _dispatch_has_kernel_for_dispatch_key as _has_kernel
 
 from torchcaps._paths import cache_home
 from torchcaps._shown import shown
 from torchcaps.ops.choice import choice
 from torchcaps.ops.native._library import is_whole, sign, trust
+from torchcaps.ops.native._ninja import put_into
 
 HERE = Path(__file__).parent
 # Never -ffast-math: linked into a library it flushes denormal numbers in the whole process.
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=fast", "-Wno-psabi")
+
+KEYS = ("CPU", "CompositeExplicitAutograd")
 
 log = logging.getLogger("torchcaps")
 
@@ -61,6 +66,21 @@ def _more_flags() -> list[str]:
     return os.environ.get("TORCHCAPS_NATIVE_FLAGS", "").split()
 
 
+def check_kernels() -> None:
+    """Refuse what was loaded if it lacks an operator of the sources: the plain passes would serve in its place."""
+    names = {name for path in _sources("*.cpp") for name in re.findall(r'm\.impl\("(\w+)"', path.read_text())}
+    missing = [name for name in sorted(names) if not _is_there(f"torchcaps::{name}")]
+    if missing:
+        raise ImportError(f"the library that the compiler made lacks {len(missing)} operators, such as {missing[0]}")
+
+
+def _is_there(operator: str) -> bool:
+    try:
+        return any(_has_kernel(operator, key) for key in KEYS)
+    except RuntimeError:  # nobody has so much as declared it
+        return False
+
+
 def _key(compiler: str) -> str:
     """What a build depends on: sources, headers, flags, torch, compiler and processor."""
     parts = [path.name.encode() + path.read_bytes() for path in _sources("*.cpp", "*.h")]
@@ -84,8 +104,9 @@ def _build(folder: Path) -> None:
 
     # torch's own lock, left by a build that was killed, would be waited for without end; nobody else is in here now.
     (folder / "lock").unlink(missing_ok=True)
+    put_into(folder / "bin", Path(ninja.BIN_DIR) / "ninja")
     before = os.environ.get("PATH", "")
-    os.environ["PATH"] = os.pathsep.join([ninja.BIN_DIR, str(Path(sys.executable).parent), before])
+    os.environ["PATH"] = os.pathsep.join([str(folder / "bin"), ninja.BIN_DIR, str(Path(sys.executable).parent), before])
     try:
         load(
             "torchcaps_native",
@@ -110,7 +131,9 @@ def _load(folder: Path) -> None:
                 log.warning("torchcaps: building the native passes, once for this machine (a minute or two)")
                 library.unlink(missing_ok=True)  # ninja would take a broken one for built
                 _build(folder)
+                check_kernels()
                 sign(library)
     trust(folder)
     trust(library)
     torch.ops.load_library(str(library))
+    check_kernels()
