@@ -128,3 +128,9 @@ def test_a_socket_that_cannot_be_had_is_closed(recwarn):
             bind("127.0.0.1", taken.getsockname()[1])
     gc.collect()
     assert [str(one.message) for one in recwarn if issubclass(one.category, ResourceWarning)] == []
+
+
+def test_a_question_that_is_no_json_of_numbers_is_not_understood():
+    """An answer cannot repeat NaN."""
+    asked = {"content": '{"model": NaN}', "headers": {"content-type": "application/json"}}
+    assert statuses(("POST", "/api/look", asked), ("POST", "/api/attack", asked)) == [422, 422]

@@ -75,3 +75,10 @@ def test_a_full_disk_is_told_with_what_is_safe(tmp_path, monkeypatch):
         said = r"log\.jsonl could not be written \(.*No space.*\); the checkpoints are whole\. .* --resume"
         with pytest.raises(OSError, match=said):
             log.step(1, 8, VALUES)
+
+
+@pytest.mark.parametrize("line", ['{"event": "x"}', "[1]", "7", '{"step": "a"}', "[" * 100_000, '{"step": null}'])
+def test_a_line_without_a_step_is_forgotten(line, tmp_path):
+    (tmp_path / LOG).write_text(f'{{"step": 1}}\n{line}\n{{"step": 2}}\n')
+    forget_after(tmp_path, 2)
+    assert (tmp_path / LOG).read_text() == '{"step": 1}\n{"step": 2}\n'

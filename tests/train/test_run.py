@@ -1,11 +1,14 @@
 """A run: how it reads pictures, what it is judged by, what it refuses, and that its network is ready to be asked."""
 
+import json
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from tests.train.separable import Separable, linear
 from torchcaps import fit, load_run
+from torchcaps._seal import SEAL, sealed
 from torchcaps.data import load
 from torchcaps.models import create_model
 from torchcaps.train.run import RUN, Facts, Run, dressed, read_run, write_run
@@ -49,3 +52,13 @@ def test_what_is_kept_of_a_network_says_its_loss_and_that_it_standardises():
     again = create_model(recipe["name"], **recipe["options"])
     assert again.standardises
     assert again.loss.upper == 0.8
+
+
+@pytest.mark.parametrize("classes", [[1, 2], "ab", [["a"], "b"], [None, "b"], None, {"a": 1}])
+def test_classes_are_names_even_where_the_seal_is_whole(classes, tmp_path):
+    write_run(tmp_path, Facts(Settings("peer2021/sign", "sign"), ("a", "b"), (1, 1, 1)))
+    facts = json.loads((tmp_path / RUN).read_text())
+    del facts[SEAL]
+    (tmp_path / RUN).write_text(json.dumps(sealed({**facts, "classes": classes})))
+    with pytest.raises(ValueError, match=r"classes=.* is not allowed: a list of names is needed"):
+        read_run(tmp_path)

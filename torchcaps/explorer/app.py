@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
 
 from torchcaps.explorer.desk import Desk
@@ -28,6 +30,7 @@ def build(gallery: Mapping[str, Exhibit], hosts: frozenset[str] | None = None) -
     """
     app = FastAPI(title="torchcaps explorer", docs_url=None, redoc_url=None)
     app.add_middleware(Guard, hosts=hosts)
+    app.add_exception_handler(RequestValidationError, _not_understood)
     desk = Desk(gallery)
     app.get("/api/models")(desk.models)
     for name in ("samples", "average", "health"):
@@ -37,3 +40,9 @@ def build(gallery: Mapping[str, Exhibit], hosts: frozenset[str] | None = None) -
     app.post("/api/upload/{model:path}", responses=REFUSED, openapi_extra=FILE)(desk.upload)
     app.mount("/", StaticFiles(directory=PAGE, html=True))
     return app
+
+
+async def _not_understood(_: Request, error: Exception) -> JSONResponse:
+    """What is wrong and where, without what was sent: that may be NaN, which an answer cannot hold."""
+    assert isinstance(error, RequestValidationError)
+    return JSONResponse({"detail": [{key: one[key] for key in ("type", "loc", "msg")} for one in error.errors()]}, 422)

@@ -108,7 +108,7 @@ def _logged(log: Path) -> Entries:
     for line in log.read_text(errors="replace").splitlines() if log.is_file() else []:
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict) and entry.get("event") in ("epoch", "judging"):
             found.append(entry)

@@ -66,7 +66,7 @@ def read_inventory(folder: Path | None) -> Inventory | None:
         return None
     try:
         return Inventory.from_json(json.loads((folder / DATA).read_text()))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{folder / DATA} cannot be read: {error}") from error
 
 

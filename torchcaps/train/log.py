@@ -104,17 +104,17 @@ class Log:
 
 
 def forget_after(folder: Path, step: int) -> None:
-    """Forget the lines after a step, which will be written again; a torn last line goes too."""
+    """Forget the lines after a step, which will be written again; so does a line that does not say its step."""
     path = folder / LOG
     if not path.exists():
         return
     kept = []
     for line in path.read_text().splitlines():
         try:
-            entry = json.loads(line)
-        except ValueError:
+            at = json.loads(line)["step"]
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
-        if entry["step"] <= step:
+        if isinstance(at, int) and at <= step:
             kept.append(line)
     write_text(path, "".join(f"{line}\n" for line in kept))
 

@@ -114,8 +114,11 @@ def read_run(folder: Path) -> Facts:
         c, h, w = found["image_shape"]
         if not all(isinstance(size, int) and 1 <= size <= MOST_PIXELS for size in (c, h, w)):
             raise ValueError(f"image_shape={[c, h, w]} is not allowed: sizes from 1 to {MOST_PIXELS} are")
+        classes = found["classes"]
+        if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
+            raise ValueError(f"classes={classes!r} is not allowed: a list of names is needed")
         rest = found.get("recipe"), found.get("made_with", {})
-        return Facts(settings, tuple(found["classes"]), (c, h, w), *rest)
+        return Facts(settings, tuple(classes), (c, h, w), *rest)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
 
