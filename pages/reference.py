@@ -6,7 +6,7 @@ from pathlib import Path
 from torchcaps._atomic import write_text
 
 PARTS = {
-    "torchcaps": ("The top", ["torchcaps.types", "torchcaps.network", "torchcaps.schedule", "torchcaps.infer"]),
+    "torchcaps": ("Core", ["torchcaps.types", "torchcaps.network", "torchcaps.schedule", "torchcaps.infer"]),
     "models": ("Models", ["torchcaps.models", "torchcaps.backbones"]),
     "layers": ("Layers", ["torchcaps.layers", "torchcaps.functional", "torchcaps.windows"]),
     "routing": ("Routings", ["torchcaps.routing", "torchcaps.votes", "torchcaps.testing"]),

@@ -1,6 +1,10 @@
 """Votes: what is the same for several images, positions or children may be given once."""
 
+import ast
+import inspect
 import itertools
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,6 +13,7 @@ from einops import rearrange
 from torchcaps.layers import CapsuleLayer
 from torchcaps.ops import stored
 from torchcaps.types import CapsShape, Capsules
+from torchcaps.votes import Votes
 
 SIZES = 2, 2, 3, 8, 3  # images, rows, columns, children of a window, parents
 
@@ -82,3 +87,16 @@ def test_what_is_said_to_parents_and_asked_of_them_has_the_rows_of_their_poses(r
         for a, b in ((votes.combine(c), votes.agree(v)), (heard, asked))
     ]
     torch.testing.assert_close(*grads)
+
+
+def test_the_page_tells_how_the_verbs_are_called():
+    """Which of their arguments go by name alone."""
+    rows = re.findall(r"^\| `(\w+)\((.*?)\)` \|", Path("docs/own-routing.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"score", "moments", "attend"} <= {name for name, _ in rows}
+    for name, arguments in rows:
+        given = ast.parse(f"def f({arguments}): pass").body[0].args
+        kinds = {key: one.kind for key, one in inspect.signature(getattr(Votes, name)).parameters.items()}
+        for one in given.args:
+            assert kinds[one.arg] is inspect.Parameter.POSITIONAL_OR_KEYWORD, (name, one.arg)
+        for one in given.kwonlyargs:
+            assert kinds[one.arg] is inspect.Parameter.KEYWORD_ONLY, (name, one.arg)

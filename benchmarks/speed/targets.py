@@ -131,7 +131,7 @@ def verdict(target: Target, value: float, machine: dict[str, Any]) -> str:
     if machine["quick"]:
         return "quick run, no measurement"
     if value >= target.aim:
-        return "held, the second figure too"
+        return "both targets met"
     return "held" if value >= target.least(machine) else "not held"
 
 

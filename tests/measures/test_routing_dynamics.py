@@ -152,4 +152,4 @@ def test_what_does_not_compete_is_not_measured():
     [normed] = measured(acts, coupling, routing=InvertedAttention).layers
     assert normed.living is None
     assert normed.printed.dyr == 0
-    assert "nobody knows who is dead: InvertedAttention" in normed.why
+    assert "it is not known which capsules are dead: InvertedAttention" in normed.why

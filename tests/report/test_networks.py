@@ -67,7 +67,7 @@ def read(page):
 
 def test_every_section_is_there_and_safe(page, read):
     for title in (
-        "How their capsules are", "How active, layer by layer", "How they parse an image", "How much they withstand",
+        "Capsule health", "How active, layer by layer", "How they parse an image", "How much they withstand",
         "How compact their capsules are", "What else was measured",
     ):  # fmt: skip
         assert title in read.text
@@ -99,7 +99,7 @@ def test_all_layers_are_listed_even_without_activations(networks, read):
     normed = networks[2]
     sizes = [s.act[0].numel() for s in normed.model(torch.rand(1, 1, 28, 28), "last").capsules]
     assert f"{sum(sizes):,}" in read.text
-    assert "nobody knows who is dead" in read.text
+    assert "it is not known which capsules are dead" in read.text
 
 
 def test_a_network_has_one_colour_all_over_the_page(page):

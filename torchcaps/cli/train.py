@@ -90,7 +90,7 @@ def train(
     overfit: Annotated[int, typer.Option(metavar="N", help="Train and judge on the first N images only.")] = 0,
     fast_dev_run: Annotated[bool, typer.Option("--fast-dev-run", help="Two batches, to see that all fits.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Estimate parameters, memory and time; train not.")
+        bool, typer.Option("--dry-run", help="Estimate parameters, memory and time; do not train.")
     ] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,

@@ -117,7 +117,7 @@ def _over(axes: "Axes", layer: Into, image: Tensor) -> None:
         alike = layer.uniform.mean(-1)
         times = (mean / alike.clamp_min(1e-12)).clamp(1 / FAR, FAR)
         drawn = axes.imshow(times.numpy(), cmap="PuOr_r", norm=LogNorm(1 / FAR, FAR), alpha=0.65, extent=extent)
-        said = f"times uniform, which is {alike.mean():.3g}"
+        said = f"as a multiple of the uniform coupling ({alike.mean():.3g})"
     bar = axes.figure.colorbar(drawn, ax=axes, fraction=0.046)
     bar.set_label(said, fontsize=8)
     if layer.uniform is not None:

@@ -84,10 +84,10 @@ def _row(what: str, found: Result) -> Row | None:
         )
     if isinstance(found, DynamicsResult):
         rate = dynamics_of(found)
-        return _said(NAMES[what], "–" if rate is None else f"{rate:.2f}", "1 is a perfect routing")
+        return _said(NAMES[what], "–" if rate is None else f"{rate:.2f}", "1 is the most possible")
     if isinstance(found, SymmetryResult):
         even = next((part.even for part in found.parts if part.what == NEGATED), None)
-        return _said(NAMES[what], "–" if even is None else f"{even:.2f}", "how far a negative moves the scores")
+        return _said(NAMES[what], "–" if even is None else f"{even:.2f}", "change of the scores for the negative image")
     return None
 
 

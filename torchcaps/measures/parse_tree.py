@@ -89,7 +89,7 @@ class ParseTreeResult(Result):
             draw_bars(axes, replace(self.mean, strength=tuple(map(torch.zeros_like, self.mean.strength))))
             known = [(a.dead, a.capsules) for a in self.layers if a.dead is not None]
             dead, of = sum(d for d, _ in known), sum(n for _, n in known)
-            axes.set_title(f"(e) dead capsules: {dead} of {of}" if known else "(e) nobody knows who is dead")
+            axes.set_title(f"(e) dead capsules: {dead} of {of}" if known else "(e) dead capsules: unknown")
 
 
 class ParseTree:

@@ -49,7 +49,7 @@ class LayerDynamics:
 
     Attributes:
         alive: capsules that are not dead; None where activations mean nothing.
-        living: dead parents and dead children left out; None where nobody knows who is dead.
+        living: dead parents and dead children left out; None where it is not known which capsules are dead.
         printed: the paper's formula, over all capsules.
         why: why couplings, or deaths, mean nothing here.
     """
@@ -86,7 +86,7 @@ class DynamicsResult(Result):
 
     def draw(self, axes: "Axes", panel: int = 0) -> None:
         """dyr (or dys) by layer; a dot for each capsule where it is dyr."""
-        name, said = (("dyr", "dyr: 1 is a perfect routing"), ("dys", "dys: expected targets"))[panel]
+        name, said = (("dyr", "dyr: 1 is the most possible"), ("dys", "dys: expected targets"))[panel]
         at = range(len(self.layers))
         for k, part in enumerate(("printed", "living")):
             found = [getattr(layer, part) for layer in self.layers]
@@ -167,7 +167,9 @@ class RoutingDynamics:
         printed = _mean(*rates(deviation, torch.ones_like(parents), layer.windows, grid_wide=grid_wide))
         unknown = self.silent[k] or self.silent[k + 1]
         if unknown:
-            return LayerDynamics(self.names[k], n, counted, None, printed, f"nobody knows who is dead: {unknown}")
+            return LayerDynamics(
+                self.names[k], n, counted, None, printed, f"it is not known which capsules are dead: {unknown}"
+            )
         rate, targets = rates(deviation, parents, layer.windows, grid_wide=grid_wide)
         none = torch.full_like(rate, torch.nan)
         living = _mean(torch.where(alive, rate, none), torch.where(alive, targets, none))

@@ -30,7 +30,7 @@ class HealthCards(Section):
     """A card for each network of capsules."""
 
     template: ClassVar[str] = "health.html"
-    title: str = "How their capsules are"
+    title: str = "Capsule health"
     note: str = (
         "A capsule is active for an image if its activation is at least 0.1; it is dead if over all images mean and "
         "deviation of its activation are at most 0.01 (mitterreiter2023, section 4.3; the thresholds are ours)."

@@ -198,7 +198,8 @@ async function runAttack() {
     await change({ pixels: hit.image, second: null, changes: fresh().changes });
     controls.show(state);
     which();
-    say(`${method}, eps ${eps}: ${hit.before} became ${hit.after}.`);
+    const what = hit.before === hit.after ? `the attack failed, the answer is still ${hit.after}` : `${hit.before} became ${hit.after}`;
+    say(`${method}, eps ${eps}: ${what}.`);
   } finally {
     bar.hidden = true;
     $("run-attack").disabled = false;
