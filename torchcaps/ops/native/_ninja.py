@@ -20,9 +20,10 @@ def put_into(folder: Path, ninja: Path) -> None:
     """
     if not sys.platform.startswith("linux"):
         return
-    folder.mkdir(exist_ok=True)
+    from torchcaps._atomic import write_text  # the script itself starts without the package
+
     command = shlex.join([sys.executable, "-I", "-S", __file__, str(os.getpid()), str(ninja)])
-    (folder / "ninja").write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+    write_text(folder / "ninja", f'#!/bin/sh\nexec {command} "$@"\n')
     (folder / "ninja").chmod(0o700)
 
 
