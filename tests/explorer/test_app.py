@@ -45,7 +45,8 @@ def test_only_the_page_and_its_questions_are_answered():
 
 def test_every_question_of_the_page_has_an_answer():
     one, two = capsules(), plain()
-    asked = [("GET", f"/api/{name}/small", {}) for name in ("samples", "average", "health")]
+    asked = [("POST", f"/api/{name}/small", {}) for name in ("average", "health")]
+    asked += [("GET", "/api/samples/small", {})]
     asked += [("GET", "/api/models", {}), ("POST", "/api/look", {"json": picture(one, beside="plain")})]
     asked += [("POST", "/api/strengths", {"json": picture(one, factor="shear", label=1)})]
     asked += [("POST", "/api/attack", {"json": picture(two, eps=0.0)})]
@@ -134,3 +135,9 @@ def test_a_question_that_is_no_json_of_numbers_is_not_understood():
     """An answer cannot repeat NaN."""
     asked = {"content": '{"model": NaN}', "headers": {"content-type": "application/json"}}
     assert statuses(("POST", "/api/look", asked), ("POST", "/api/attack", asked)) == [422, 422]
+
+
+def test_what_computes_or_writes_is_not_for_the_asking():
+    """An image or a script of another page is fetched by GET."""
+    found = statuses(*(("GET", f"/api/{name}/small", {}) for name in ("average", "health")), gallery=[capsules()])
+    assert found in ([404] * 2, [405] * 2)

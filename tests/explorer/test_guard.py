@@ -142,3 +142,32 @@ def test_who_goes_away_within_a_body_asks_nothing():
     scope = {"type": "http", "headers": [(b"host", b"127.0.0.1:8765")]}
     anyio.run(Guard(listen, hosts=HOSTS), scope, receive, receive)
     assert heard == [b""]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "site", "mode", "dest", "status"),
+    [
+        ("GET", "/api/models", "same-origin", "cors", "empty", 200),
+        ("GET", "/", "none", "navigate", "document", 200),
+        ("GET", "/", "cross-site", "navigate", "document", 200),  # a link is followed
+        ("GET", "/", "cross-site", "navigate", "iframe", 403),
+        ("GET", "/api/models", "cross-site", "navigate", "document", 403),
+        ("POST", "/", "cross-site", "navigate", "document", 403),
+        ("GET", "/api/samples/one", "cross-site", "no-cors", "image", 403),
+        ("GET", "/main.js", "same-site", "no-cors", "script", 403),
+        ("POST", "/api/health/one", "cross-site", "no-cors", "empty", 403),
+        ("GET", "/", "nonsense", "no-cors", "image", 403),
+    ],
+)
+def test_images_and_scripts_of_other_pages_are_refused(method, path, site, mode, dest, status):
+    headers = {"sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest}
+
+    async def answer():
+        transport = httpx.ASGITransport(Guard(hello, hosts=HOSTS))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765") as client:
+            return await client.request(method, path, headers=headers)
+
+    response = anyio.run(answer)
+    assert response.status_code == status
+    if status == 403:
+        assert f"another page ({site}) may not ask here" in response.json()["detail"]

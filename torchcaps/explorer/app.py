@@ -33,8 +33,9 @@ def build(gallery: Mapping[str, Exhibit], hosts: frozenset[str] | None = None) -
     app.add_exception_handler(RequestValidationError, _not_understood)
     desk = Desk(gallery)
     app.get("/api/models")(desk.models)
-    for name in ("samples", "average", "health"):
-        app.get(f"/api/{name}/{{model:path}}", responses=REFUSED)(getattr(desk, name))
+    app.get("/api/samples/{model:path}", responses=REFUSED)(desk.samples)
+    for name in ("average", "health"):  # they compute, and keep what they found: GET, which any page can send, does not
+        app.post(f"/api/{name}/{{model:path}}", responses=REFUSED)(getattr(desk, name))
     for name in ("look", "strengths", "attack"):
         app.post(f"/api/{name}", responses=REFUSED)(getattr(desk, name))
     app.post("/api/upload/{model:path}", responses=REFUSED, openapi_extra=FILE)(desk.upload)

@@ -18,8 +18,10 @@ POLICY = "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsa
 class Guard:
     """Refuses requests that name another host or come from another page, that are too large, too slow, or too many.
 
-    A page of somebody else's cannot ask through a visitor's browser: its requests carry its own `Origin`, and a name
-    it binds to this machine's address arrives in `Host`. A body is read whole before it counts as waiting, so that a
+    A page of somebody else's cannot ask through a visitor's browser: its requests carry its own `Origin`, those of its
+    images and scripts a `Sec-Fetch-Site` that says so, and a name it binds to this machine's address arrives in `Host`.
+    A browser that sends neither can only fetch by GET, which computes and writes nothing. A link to the page itself may
+    be followed from anywhere. A body is read whole before it counts as waiting, so that a
     client which hangs holds nobody up.
 
     Args:
@@ -40,7 +42,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        reason = self._stranger(headers)
+        reason = self._stranger(headers) or _from_elsewhere(scope, headers)
         if reason is not None:
             await _answer(send, 403, reason)
             return
@@ -84,6 +86,16 @@ class Guard:
                 raise ValueError(f"a request may have {self.limit:,} bytes, and this one has more")
             if not message.get("more_body", False):
                 return b"".join(parts)
+
+
+def _from_elsewhere(scope: Scope, headers: dict[str, str]) -> str | None:
+    """Why a request that a browser makes for another page is refused; None where it is not one."""
+    site = headers.get("sec-fetch-site", "none")
+    followed = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    question = scope.get("method") != "GET" or str(scope.get("path", "")).startswith("/api/")
+    if site in ("same-origin", "none") or (followed and not question):
+        return None
+    return f"another page ({site}) may not ask here"
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

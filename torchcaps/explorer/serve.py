@@ -5,6 +5,7 @@ import socket
 import warnings
 import webbrowser
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from torchcaps._shown import print_shown, shown_name
 from torchcaps.explorer.app import build
@@ -38,7 +39,10 @@ def serve(
         say(f"The explorer shows {', '.join(map(shown_name, gallery))} at {address} (Ctrl-C ends it)")
         if browser:
             webbrowser.open(address)
-        config = uvicorn.Config(build(gallery, hosts), log_level="warning", timeout_keep_alive=5, limit_concurrency=200)
+        from torchcaps.explorer.impatient import Impatient
+
+        limits: dict[str, Any] = {"http": Impatient, "timeout_keep_alive": 5, "limit_concurrency": 200}
+        config = uvicorn.Config(build(gallery, hosts), log_level="warning", **limits)
         uvicorn.Server(config).run([listening])
 
 

@@ -15,8 +15,8 @@ async function answer(response) {
 const json = (body) => ({ method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 
 export const models = () => fetch("api/models").then(answer);
-export const health = (model) => fetch(`api/health/${encodeURIComponent(model)}`).then(answer);
-export const average = (model) => fetch(`api/average/${encodeURIComponent(model)}`).then(answer);
+export const health = (model) => fetch(`api/health/${encodeURIComponent(model)}`, { method: "POST" }).then(answer);
+export const average = (model) => fetch(`api/average/${encodeURIComponent(model)}`, { method: "POST" }).then(answer);
 export const look = (question, signal) => fetch("api/look", { ...json(question), signal }).then(answer);
 export const strengths = (question) => fetch("api/strengths", json(question)).then(answer);
 export const upload = (model, file) =>
