@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.data.test_photograph import with_scans
 from torchcaps.data import load
 from torchcaps.data._before import honest, read_as_before
+from torchcaps.data._files import UnreadableError
 
 
 def pictures(folder, count):
@@ -67,3 +69,9 @@ def test_arrays_without_a_part_are_named(tmp_path):
     np.savez(tmp_path / "d.npz", x_train=np.zeros((4, 2, 2), np.uint8), y_train=np.zeros(4, np.uint8))
     with pytest.raises(ValueError, match=r"d\.npz has x_train, y_train: there are no images and labels for test"):
         load(tmp_path / "d.npz", "test", rule="names")
+
+
+def test_a_jpeg_of_thousands_of_scans_is_refused_here_too(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(with_scans(3000))
+    with pytest.raises(UnreadableError, match="too many scans"):
+        read_as_before(tmp_path / "a.jpg", (8, 8), 3)

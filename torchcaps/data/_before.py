@@ -13,8 +13,9 @@ from einops import rearrange
 from jaxtyping import UInt8
 
 from torchcaps.data._dataset import Stored
-from torchcaps.data._files import UnreadableError
+from torchcaps.data._files import UnreadableError, open_regular
 from torchcaps.data._npy import Arrays
+from torchcaps.data._scans import check_scans
 from torchcaps.data.npz import as_bytes
 
 ENDINGS, SHARE = (".png", ".jpg", ".jpeg"), 0.2
@@ -36,9 +37,11 @@ def read_as_before(file: Path, size: tuple[int, int], in_chans: int) -> UInt8[np
     from PIL import Image
 
     try:
+        with open_regular(file) as stream:
+            check_scans(stream)
         with Image.open(file, formats=("PNG", "JPEG")) as image:
             pixels = np.asarray(image.convert("L" if in_chans == 1 else "RGB").resize((size[1], size[0])))
-    except FileNotFoundError:
+    except (FileNotFoundError, UnreadableError):
         raise
     except Exception as error:  # as in photograph.py
         raise UnreadableError("damaged", str(error)) from error

@@ -130,6 +130,8 @@ def listed(folder: Path) -> list[Path]:
 
 def load(path: Path) -> Checkpoint:
     """A checkpoint, checked to the last bit. Nothing is ever unpickled, so a foreign file can do no harm."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no file, but a folder, FIFO, socket or device")
     try:
         seen = stamp(path)
         with safe_open(path, framework="pt") as file:

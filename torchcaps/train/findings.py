@@ -37,6 +37,8 @@ def kept(run: Run) -> dict[str, Result]:
     if run.directory is None:
         return found
     for path in sorted((run.directory / FOLDER).glob("*.json")):
+        if not path.is_file():  # a FIFO would be waited for
+            continue
         try:
             facts: dict[str, Any] = json.loads(path.read_text())
             if facts["step"] == _step(run):

@@ -16,6 +16,7 @@ from torchcaps.losses import make_loss
 from torchcaps.models import MOST_PIXELS, create_model, from_pretrained
 from torchcaps.network import CONFIG, Model
 from torchcaps.train.fingerprint import changes, inventory_of
+from torchcaps.train.foreign import check_named
 from torchcaps.train.migrate import FORMAT, UNSEALED, migrated
 from torchcaps.train.not_finite import broken_part
 from torchcaps.train.own import is_own, own_images, trained_before
@@ -59,6 +60,7 @@ class Run:
         if self.settings.data == CUSTOM:
             raise ValueError("this network was trained on data given as an object: its test images are not known here")
         settings = self.settings
+        check_named(settings, self.directory)
         with working("reading the test images") as report:
             own = own_images(settings, report) if is_own(settings) else None
             data = load_part(settings, "test", images) if own is None else load_own_part(own, settings, "test", images)
