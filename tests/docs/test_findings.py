@@ -173,6 +173,6 @@ def test_claims_are_counted_apart():
     assert kind("gu2021/table1", "order") == kind("gu2021/sentences", "routing") == "trained"
     assert kind("gu2021/table1", "order", "of 5 parts: 5 undecided; 4 cut at this scale") == "partly cut"
     assert kind("peer2021/theorems", "rba") == kind("chen2019/table2", "parameters") == "counted or proved"
-    variants = [("mitterreiter2023/table1", "static_library"), ("peer2021/sentences", "bias_helps_em_3")]
+    variants = [("mitterreiter2023/table1", "static_library"), ("peer2021/depth_sentences", "bias_helps_em_3")]
     assert {kind(*one) for one in [*variants, ("cross/table", "no_single_convnet")]} == {"our own variants"}
     assert kind("gu2021/figure4", "drawings") == "pictures"
