@@ -67,6 +67,7 @@ AT_THE_HEAD = {  # folders in which nothing can be done without it
     "scipy": {"bench"},
     "triton": {"ops"},
     "typer": {"cli"},
+    "uvicorn": {"explorer"},
 }
 
 
